@@ -1,0 +1,19 @@
+"""What heatprior raises when it cannot do what was asked: always with what was expected, what came and the remedy."""
+
+from __future__ import annotations
+
+
+class HeatpriorError(Exception):
+    """Any refusal of heatprior; the command line turns it into one line and exit code 2."""
+
+
+class InvalidInputError(HeatpriorError, ValueError):
+    """An argument has the wrong shape, type or value."""
+
+
+class PriorFileError(HeatpriorError, ValueError):
+    """A file is not a prior, is damaged, or holds parameters that are not those of a density."""
+
+
+class OutputFileError(HeatpriorError, OSError):
+    """A result cannot be written where it was asked for."""

@@ -1,0 +1,1 @@
+"""The numba loops, each beside the plain-numpy twin that the tests compare it with."""

@@ -1,0 +1,120 @@
+"""The experts: one-dimensional Gaussian mixtures on the responses of the filters, Eq. (6) of section 3.1.
+
+psi_j(u, t) = Σ_l w_jl G(u; mu_l, sigma_j²(t)). All experts share L means mu_l, spread uniformly over [−reach, reach]
+(the paper's γ), and the width sigma_0 = 2 reach / (L − 1), the distance of two means. Noise of standard deviation tau on
+a response only widens the components: sigma_j² = sigma_0² + tau².
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import log_softmax
+
+from heatprior.arrays import FloatArray
+from heatprior.errors import InvalidInputError
+from heatprior.kernels.mixtures import MixtureMoments, mixture_moments
+
+PAPER_COMPONENTS = 125
+PAPER_ALPHA = 1000.0
+
+
+@dataclass(frozen=True, eq=False)
+class Experts:
+    """J mixtures of L components; `logits` (J, L) is the paper's ζ, w_j = softmax(ζ_j).
+
+    Everywhere `u` is (..., J), one response per expert, and `tau` broadcasts against it: the standard deviation of the
+    noise on each response, at any value from 0 on.
+    """
+
+    logits: FloatArray
+    reach: float = 1.0
+
+    def __post_init__(self) -> None:
+        logits = np.array(self.logits, dtype=np.float64)
+        if logits.ndim != 2 or logits.shape[0] < 1 or logits.shape[1] < 2:
+            raise InvalidInputError(f"logits have shape {logits.shape}; expected (experts, components ≥ 2)")
+        if not np.isfinite(logits).all():
+            raise InvalidInputError("logits hold NaN or infinite values; a weight of zero is not allowed")
+        if not (np.isfinite(self.reach) and self.reach > 0):
+            raise InvalidInputError(f"reach is {self.reach}; expected a positive number")
+        logits.flags.writeable = False
+        object.__setattr__(self, "logits", logits)
+
+    @classmethod
+    def initial(cls, count: int, components: int = PAPER_COMPONENTS, reach: float = 1.0) -> Experts:
+        """The start of the paper's training: ζ_jl = 0.1 √α / (1 + α mu_l²), α = 1000 (section 4.1)."""
+        means = np.linspace(-reach, reach, components)
+        logits = 0.1 * np.sqrt(PAPER_ALPHA) / (1.0 + PAPER_ALPHA * means**2)
+        return cls(np.tile(logits, (count, 1)), reach)
+
+    @cached_property
+    def means(self) -> FloatArray:
+        """mu_l, (L,)."""
+        return np.linspace(-self.reach, self.reach, self.logits.shape[1])
+
+    @property
+    def base_sigma(self) -> float:
+        """sigma_0, the width of every component without noise."""
+        return 2.0 * self.reach / (self.logits.shape[1] - 1)
+
+    @cached_property
+    def log_weights(self) -> FloatArray:
+        """log w_jl, (J, L)."""
+        return np.asarray(log_softmax(self.logits, axis=1))
+
+    @property
+    def weights(self) -> FloatArray:
+        """w_jl, (J, L), on the unit simplex for each j."""
+        return np.exp(self.log_weights)
+
+    def moments(self, u: FloatArray, tau: ArrayLike, *, want_log_density: bool = True) -> MixtureMoments:
+        """log psi_j(u), and mean and variance of mu under the responsibilities of the components: each (..., J)."""
+        shape = u.shape
+        variances = np.broadcast_to(self.base_sigma**2 + np.square(tau), shape)
+        rows = (-1, self.logits.shape[0])
+        flat = mixture_moments(
+            u.reshape(rows), variances.reshape(rows), self.log_weights, self.means, want_log_density=want_log_density
+        )
+        return MixtureMoments(
+            flat.log_density.reshape(shape) if want_log_density else flat.log_density,
+            flat.mean.reshape(shape),
+            flat.variance.reshape(shape),
+        )
+
+    def log_density(self, u: FloatArray, tau: ArrayLike) -> FloatArray:
+        """log psi_j(u, t), Eq. (6)."""
+        return self.moments(u, tau).log_density
+
+    def first_derivative(self, u: FloatArray, tau: ArrayLike) -> FloatArray:
+        """∂ log psi_j / ∂u = (E[mu] − u) / sigma_j²."""
+        mean = self.moments(u, tau, want_log_density=False).mean
+        return (mean - u) / (self.base_sigma**2 + np.square(tau))
+
+    def second_derivative(self, u: FloatArray, tau: ArrayLike) -> FloatArray:
+        """∂² log psi_j / ∂u² = (Var[mu] − sigma_j²) / sigma_j⁴."""
+        variance = self.base_sigma**2 + np.square(tau)
+        return (self.moments(u, tau, want_log_density=False).variance - variance) / variance**2
+
+    def posterior(self, u: FloatArray, tau: ArrayLike) -> tuple[FloatArray, FloatArray]:
+        """Mean and variance of the clean response given the noisy one u.
+
+        Written without the differences of Tweedie's formula, so that they stay accurate for tau → 0 and tau → ∞.
+        """
+        moments = self.moments(u, tau, want_log_density=False)
+        shrink = np.square(tau) / (self.base_sigma**2 + np.square(tau))  # 0 without noise, 1 under much noise
+        mean = u + shrink * (moments.mean - u)
+        return mean, shrink * self.base_sigma**2 + shrink**2 * moments.variance
+
+    def sample(self, count: int, tau: ArrayLike, *, rng: np.random.Generator) -> FloatArray:
+        """Draws of the noisy responses, (count, J): a component by its weight, then a Gaussian around its mean."""
+        cumulative = np.cumsum(self.weights, axis=1)
+        uniform = rng.random((count, len(cumulative)))
+        component = np.empty(uniform.shape, dtype=np.intp)
+        for j, steps in enumerate(cumulative):
+            component[:, j] = np.searchsorted(steps[:-1], uniform[:, j], side="right")
+        width = np.sqrt(self.base_sigma**2 + np.square(tau))
+        return self.means[component] + width * rng.standard_normal(uniform.shape)

@@ -1,0 +1,59 @@
+"""Theorem 1 taken literally: the product of experts multiplied out into one homoscedastic Gaussian mixture on patches.
+
+It has L^J components, so it is for tiny J and L: to see what the product means, and as the oracle of the tests, since its
+diffusion, Σ ↦ Σ + sigma² Id, asks for no orthogonality.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import logsumexp, softmax
+
+from heatprior.arrays import FloatArray
+
+NULL_SPACE = 1e-10  # eigenvalues of the precision below this fraction of the largest are directions it does not see
+
+
+@dataclass(frozen=True, eq=False)
+class ExplicitMixture:
+    """C Gaussians with log-weights (C,), means (C, a) and one precision (a, a), singular off the span of the filters."""
+
+    log_weights: FloatArray
+    means: FloatArray
+    precision: FloatArray
+
+    @cached_property
+    def _span(self) -> tuple[FloatArray, FloatArray]:
+        """Orthonormal axes (a, d) of the span and the variance (d,) along each."""
+        eigenvalues, axes = np.linalg.eigh(self.precision)
+        seen = eigenvalues > NULL_SPACE * eigenvalues.max()
+        return axes[:, seen], 1.0 / eigenvalues[seen]
+
+    def _parts(self, y: FloatArray, sigma: ArrayLike) -> tuple[FloatArray, FloatArray]:
+        """Log of each weighted component at y (..., C), and the pull (mean − y) / variance along the axes (..., C, d)."""
+        axes, variances = self._span
+        widened = variances + np.asarray(sigma, dtype=np.float64)[..., None, None] ** 2  # (..., 1, d)
+        offsets = (self.means @ axes) - (y @ axes)[..., None, :]  # (..., C, d)
+        exponents = -0.5 * (offsets**2 / widened + np.log(2.0 * np.pi * widened)).sum(axis=-1)
+        return self.log_weights + exponents, offsets / widened
+
+    def log_prob(self, y: FloatArray, sigma: ArrayLike) -> FloatArray:
+        """log Σ_c w_c G(y; mean_c, Σ + sigma² Id) on the span, Eq. (2): (...)."""
+        return np.asarray(logsumexp(self._parts(y, sigma)[0], axis=-1))
+
+    def score(self, y: FloatArray, sigma: ArrayLike) -> FloatArray:
+        """Its gradient, (..., a)."""
+        logs, pulls = self._parts(y, sigma)
+        responsibilities = softmax(logs, axis=-1)
+        return np.asarray(np.einsum("...c,...cd->...d", responsibilities, pulls) @ self._span[0].T)
+
+    def sample(self, count: int, sigma: ArrayLike = 0.0, *, rng: np.random.Generator) -> FloatArray:
+        """Draws on the span, (count, a)."""
+        axes, variances = self._span
+        chosen = rng.choice(len(self.means), size=count, p=softmax(self.log_weights))
+        widths = np.sqrt(variances + np.broadcast_to(np.asarray(sigma, dtype=np.float64), (count,))[:, None] ** 2)
+        return np.asarray(self.means[chosen] + (widths * rng.standard_normal(widths.shape)) @ axes.T)

@@ -1,0 +1,88 @@
+"""The filter bank: J pairwise orthogonal filters on b×b patches, Eq. (10)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import isqrt
+
+import numpy as np
+from scipy.fft import idctn
+
+from heatprior.arrays import FloatArray
+from heatprior.errors import InvalidInputError
+
+ORTHOGONALITY_TOLERANCE = 1e-5  # largest cosine between two filters: a hundred roundings of float32
+
+
+@dataclass(frozen=True, eq=False)
+class FilterBank:
+    """`matrix` (J, b·b): one filter k_j per row, pairwise orthogonal, of any positive norm.
+
+    The paper's K is the transpose. With zero-mean filters J is at most b² − 1, and patches are described up to their
+    brightness.
+    """
+
+    matrix: FloatArray
+
+    def __post_init__(self) -> None:
+        matrix = np.array(self.matrix, dtype=np.float64)
+        if matrix.ndim != 2 or isqrt(matrix.shape[1]) ** 2 != matrix.shape[1] or matrix.size == 0:
+            raise InvalidInputError(f"filters have shape {matrix.shape}; expected (filters, pixels of a square patch)")
+        if len(matrix) > matrix.shape[1]:
+            raise InvalidInputError(
+                f"{len(matrix)} filters on {matrix.shape[1]} pixels cannot be orthogonal; give at most as many as pixels"
+            )
+        if not np.isfinite(matrix).all():
+            raise InvalidInputError("filters hold NaN or infinite values")
+        norms = np.linalg.norm(matrix, axis=1)
+        if not norms.min() > 0:
+            raise InvalidInputError(f"filter {norms.argmin()} is zero; every filter needs a positive norm")
+        directions = matrix / norms[:, None]
+        cosines = np.abs(directions @ directions.T - np.eye(len(matrix)))
+        if cosines.max() > ORTHOGONALITY_TOLERANCE:
+            i, j = np.unravel_index(cosines.argmax(), cosines.shape)
+            raise InvalidInputError(
+                f"filters {i} and {j} are not orthogonal (cosine {cosines.max():.2g}); "
+                "project them with heatprior.learning.projections.project_orthogonal"
+            )
+        matrix.flags.writeable = False
+        object.__setattr__(self, "matrix", matrix)
+
+    @classmethod
+    def dct(cls, size: int) -> FilterBank:
+        """The discrete cosine basis on size×size patches without its constant: J = size² − 1 filters of norm one."""
+        basis = idctn(np.eye(size * size).reshape(-1, size, size), axes=(1, 2), norm="ortho")
+        return cls(basis.reshape(size * size, -1)[1:])
+
+    @property
+    def count(self) -> int:
+        """J, the number of filters."""
+        return int(self.matrix.shape[0])
+
+    @property
+    def pixels(self) -> int:
+        """a = b², the pixels of a patch."""
+        return int(self.matrix.shape[1])
+
+    @property
+    def size(self) -> int:
+        """b, the side of a patch."""
+        return isqrt(self.pixels)
+
+    @cached_property
+    def norms(self) -> FloatArray:
+        """‖k_j‖, (J,): how much noise each response picks up."""
+        return np.linalg.norm(self.matrix, axis=1)
+
+    def analyse(self, patches: FloatArray) -> FloatArray:
+        """Responses ⟨k_j, p⟩: (..., a) → (..., J)."""
+        return patches @ self.matrix.T
+
+    def synthesise(self, responses: FloatArray) -> FloatArray:
+        """Σ_j k_j u_j, the adjoint of `analyse`: (..., J) → (..., a)."""
+        return responses @ self.matrix
+
+    def reconstruct(self, responses: FloatArray) -> FloatArray:
+        """Σ_j k_j u_j / ‖k_j‖², the patch in the span of the filters that has these responses."""
+        return self.synthesise(responses / self.norms**2)

@@ -1,0 +1,197 @@
+"""The patch prior: a product of Gaussian-mixture experts on orthogonal filter responses, Eq. (5), section 3.1.
+
+f(p, t) = ∏_j ‖k_j‖ psi_j(⟨k_j, p⟩, t) with sigma_j²(t) = sigma_0² + ‖k_j‖² sigma², sigma = sqrt(2t): because the filters
+are orthogonal, noise on the patch is independent noise on the responses (Theorem 2). It is a density on the span of
+the filters. What the filters do not see (with zero-mean filters: the brightness of the patch) is not modelled: it has
+no influence on the density, the posterior leaves it as observed, and samples have none of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import product
+from os import PathLike
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from heatprior.arrays import FloatArray
+from heatprior.errors import InvalidInputError, PriorFileError
+from heatprior.priors.experts import Experts
+from heatprior.priors.explicit_mixture import ExplicitMixture
+from heatprior.priors.filters import FilterBank
+from heatprior.priors.protocol import Posterior
+from heatprior.store import PriorFile, write_prior_file
+
+KIND = "patch"
+CHUNK = 2048  # patches whose responses are in memory at once
+MOST_EXPLICIT_COMPONENTS = 100_000
+
+
+class _Chunk(NamedTuple):
+    rows: slice
+    y: FloatArray  # (n, a)
+    sigma: FloatArray  # (n, 1)
+    u: FloatArray  # responses (n, J)
+    tau: FloatArray  # noise on the responses (n, J)
+
+
+@dataclass(frozen=True, eq=False)
+class PatchPrior:
+    """Filters, their experts, and a card that says where they come from.
+
+    Patches `y` are (..., b·b), float32 or float64, with grey levels scaled to [0, 1]; results have the same type.
+    `sigma` is the standard deviation of their noise, one number or one per patch.
+    """
+
+    filters: FilterBank
+    experts: Experts
+    card: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.filters.count != self.experts.logits.shape[0]:
+            raise InvalidInputError(
+                f"{self.filters.count} filters but {self.experts.logits.shape[0]} experts; each filter needs one"
+            )
+
+    @property
+    def parameters(self) -> int:
+        """How many numbers were learnt: J b² of the filters and J L of the experts."""
+        return self.filters.matrix.size + self.experts.logits.size
+
+    def log_prob(self, y: FloatArray, sigma: ArrayLike) -> FloatArray:
+        """log f(y, t) = Σ_j log psi_j(⟨k_j, y⟩, t) + Σ_j log ‖k_j‖ on the span of the filters, Eq. (5): (...).
+
+        The normaliser differs from the paper's, see docs/math.md.
+        """
+        y = _as_patches(y, self.filters)
+        result = np.empty(y.shape[:-1], y.dtype)
+        flat = result.reshape(-1)
+        log_volume = np.log(self.filters.norms).sum()
+        for chunk in self._chunks(y, sigma):
+            flat[chunk.rows] = self.experts.log_density(chunk.u, chunk.tau).sum(axis=-1) + log_volume
+        return result
+
+    def score(self, y: FloatArray, sigma: ArrayLike) -> FloatArray:
+        """∇ log f(y, t) = Σ_j k_j (log psi_j)'(⟨k_j, y⟩, t): (..., a)."""
+        y = _as_patches(y, self.filters)
+        result = np.empty(y.shape, y.dtype)
+        flat = result.reshape(-1, self.filters.pixels)
+        for chunk in self._chunks(y, sigma):
+            flat[chunk.rows] = self.filters.synthesise(self.experts.first_derivative(chunk.u, chunk.tau))
+        return result
+
+    def posterior(self, y: FloatArray, sigma: ArrayLike) -> Posterior:
+        """Mean (Tweedie, Eq. (3)) and variance, pixel by pixel, of the clean patch given the noisy one y: (..., a) each.
+
+        What the filters do not see is known only through y: there the mean is y itself and the variance sigma².
+        """
+        y = _as_patches(y, self.filters)
+        mean, variance = np.empty(y.shape, y.dtype), np.empty(y.shape, y.dtype)
+        flat_mean, flat_variance = (array.reshape(-1, self.filters.pixels) for array in (mean, variance))
+        directions = (self.filters.matrix / self.filters.norms[:, None]) ** 2  # (J, a)
+        unseen = np.clip(1.0 - directions.sum(axis=0), 0.0, None)  # (a,)
+        for chunk in self._chunks(y, sigma):
+            clean, spread = self.experts.posterior(chunk.u, chunk.tau)
+            flat_mean[chunk.rows] = chunk.y + self.filters.reconstruct(clean - chunk.u)
+            flat_variance[chunk.rows] = (spread / self.filters.norms**2) @ directions + chunk.sigma**2 * unseen
+        return Posterior(mean, variance)
+
+    def sample(self, count: int, sigma: ArrayLike = 0.0, *, rng: np.random.Generator) -> FloatArray:
+        """Exact draws of noisy patches, (count, a): Y = Σ_j k_j Z_j / ‖k_j‖², Z_j from psi_j (section 4.2).
+
+        They lie in the span of the filters: with zero-mean filters they have mean zero; add the brightness you want.
+        """
+        if count < 0:
+            raise InvalidInputError(f"count is {count}; expected 0 or more")
+        tau = _as_sigma(sigma, (count,))[:, None] * self.filters.norms
+        return self.filters.reconstruct(self.experts.sample(count, tau, rng=rng))
+
+    def as_gaussian_mixture(self) -> ExplicitMixture:
+        """The same density written out as L^J Gaussians on the patch space (Theorem 1). For tiny J and L only.
+
+        The precision is Eq. (7); the means are Σ_a (1/sigma_0²) Σ_j k_j mu_l(j): the paper lacks the 1/sigma_0².
+        """
+        experts, components = self.experts.logits.shape
+        if components**experts > MOST_EXPLICIT_COMPONENTS:
+            raise InvalidInputError(
+                f"{components}^{experts} components are too many to write out; at most {MOST_EXPLICIT_COMPONENTS}"
+            )
+        matrix, precision_of_response = self.filters.matrix, self.experts.base_sigma**-2
+        precision = precision_of_response * matrix.T @ matrix
+        choices = np.array(list(product(range(components), repeat=experts)))  # (L^J, J)
+        covariance = np.linalg.pinv(precision, hermitian=True)
+        means = precision_of_response * self.experts.means[choices] @ matrix @ covariance
+        log_weights = self.experts.log_weights[np.arange(experts), choices].sum(axis=1)
+        return ExplicitMixture(log_weights, means, precision)
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the prior as one safetensors file, parameters in float32; the file appears only when it is whole."""
+        size = self.filters.size
+        tensors = {
+            "filters": self.filters.matrix.reshape(-1, size, size).astype(np.float32),
+            "log_weights": self.experts.log_weights.astype(np.float32),
+            "reach": np.array([self.experts.reach], dtype=np.float64),
+        }
+        write_prior_file(Path(path), PriorFile(KIND, tensors, self.card))
+
+    @classmethod
+    def from_file(cls, contents: PriorFile) -> PatchPrior:
+        """The inverse of `save`; refuses filters that are not orthogonal and weights off the simplex."""
+        filters, log_weights, reach = contents.tensors["filters"], contents.tensors["log_weights"], contents.tensors["reach"]
+        if filters.ndim != 3 or log_weights.ndim != 2 or reach.shape != (1,):
+            raise PriorFileError(
+                f"filters {filters.shape}, log_weights {log_weights.shape} and reach {reach.shape} "
+                "are not (J, b, b), (J, L) and (1,)"
+            )
+        totals = np.exp(log_weights.astype(np.float64)).sum(axis=1)
+        if not np.abs(totals - 1.0).max() < 1e-4:
+            worst = int(np.abs(totals - 1.0).argmax())
+            raise PriorFileError(f"the weights of expert {worst} sum to {totals[worst]:.6g} instead of 1")
+        try:
+            bank = FilterBank(filters.reshape(len(filters), -1))
+            return cls(bank, Experts(log_weights, float(reach[0])), contents.card)
+        except InvalidInputError as error:
+            raise PriorFileError(str(error)) from error
+
+    def _chunks(self, y: FloatArray, sigma: ArrayLike) -> Iterator[_Chunk]:
+        """Runs of patches with their responses, in float64, so that memory stays bounded whatever the number."""
+        flat = y.reshape(-1, self.filters.pixels)
+        sigmas = _as_sigma(sigma, y.shape[:-1]).reshape(-1, 1)
+        for start in range(0, len(flat), CHUNK):
+            rows = slice(start, start + CHUNK)
+            patches = flat[rows].astype(np.float64)
+            if not np.isfinite(patches).all():
+                raise InvalidInputError("patches hold NaN or infinite values; fill or leave out such patches first")
+            u = self.filters.analyse(patches)
+            yield _Chunk(rows, patches, sigmas[rows], u, sigmas[rows] * self.filters.norms)
+
+
+def _as_patches(y: FloatArray, filters: FilterBank) -> FloatArray:
+    y = np.asarray(y)
+    if not np.issubdtype(y.dtype, np.floating):
+        raise InvalidInputError(f"patches are {y.dtype}; expected floats scaled to [0, 1] (divide 8-bit values by 255)")
+    if y.ndim == 0 or y.shape[-1] != filters.pixels:
+        raise InvalidInputError(
+            f"patches have {y.shape[-1] if y.ndim else 1} pixels but this prior acts on {filters.pixels} "
+            f"({filters.size}×{filters.size}); extract them with size={filters.size}"
+        )
+    return y if y.dtype in (np.float32, np.float64) else y.astype(np.float32 if y.dtype == np.float16 else np.float64)
+
+
+def _as_sigma(sigma: ArrayLike, shape: tuple[int, ...]) -> FloatArray:
+    """`sigma` as one number per patch, (*shape), without copying a constant."""
+    values = np.asarray(sigma)
+    if values.dtype.kind not in "iuf":
+        raise InvalidInputError(f"sigma is of type {values.dtype}; expected a number or an array of numbers")
+    if not (np.isfinite(values).all() and (values >= 0).all()):
+        raise InvalidInputError("sigma must be finite and not negative: it is the standard deviation of the noise")
+    try:
+        return np.broadcast_to(values.astype(np.float64), shape)
+    except ValueError as error:
+        raise InvalidInputError(
+            f"sigma has shape {values.shape} but the patches are {shape}; give one number, or one per patch"
+        ) from error
