@@ -8,3 +8,4 @@ import numpy as np
 from numpy.typing import NDArray
 
 FloatArray = NDArray[np.floating[Any]]
+IntArray = NDArray[np.integer[Any]]

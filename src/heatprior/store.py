@@ -54,7 +54,7 @@ def read_prior_file(path: Path) -> PriorFile:
         with safe_open(str(path), framework="numpy") as file:
             metadata = file.metadata() or {}
             _check_header(path, metadata)
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118: not a dictionary
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except (SafetensorError, OSError) as error:
         raise PriorFileError(
             f"{path} is not a prior, or is damaged or cut short ({error}); "

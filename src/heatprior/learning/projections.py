@@ -1,8 +1,8 @@
 """The nearest bank of orthogonal filters: Algorithm 1 of the paper, section 4.1 and its appendix.
 
 Filters are the rows of `filters` (J, a), the transpose of the paper's K. A bank is feasible if its rows are pairwise
-orthogonal, filters = diag(D) O with O Oᵀ = Id and D ≥ 0. The distance ‖diag(D) O − K‖_F, Eq. (20), is minimised over O and
-over D in turn; each has a closed form, so the distance never rises.
+orthogonal, filters = diag(D) O with O Oᵀ = Id and D ≥ 0. The distance ‖diag(D) O − K‖_F, Eq. (20), is minimised over O
+and over D in turn; each has a closed form, so the distance never rises.
 """
 
 from __future__ import annotations
@@ -35,7 +35,9 @@ def project_orthogonal(filters: FloatArray, *, steps: int | None = 3, zero_mean:
     previous = np.inf
     for step, iterate in enumerate(orthogonal_iterates(filters, zero_mean=zero_mean), start=1):
         gain = previous - iterate.squared_distance
-        if step == (steps or MOST_STEPS) or (steps is None and gain <= CONVERGED * max(iterate.squared_distance, 1e-300)):
+        if step == (steps or MOST_STEPS) or (
+            steps is None and gain <= CONVERGED * max(iterate.squared_distance, 1e-300)
+        ):
             break
         previous = iterate.squared_distance
     return iterate.filters

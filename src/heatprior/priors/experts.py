@@ -1,8 +1,8 @@
 """The experts: one-dimensional Gaussian mixtures on the responses of the filters, Eq. (6) of section 3.1.
 
 psi_j(u, t) = Σ_l w_jl G(u; mu_l, sigma_j²(t)). All experts share L means mu_l, spread uniformly over [−reach, reach]
-(the paper's γ), and the width sigma_0 = 2 reach / (L − 1), the distance of two means. Noise of standard deviation tau on
-a response only widens the components: sigma_j² = sigma_0² + tau².
+(the paper's γ), and the width sigma_0 = 2 reach / (L − 1), the distance of two means. Noise of standard deviation tau
+on a response only widens the components: sigma_j² = sigma_0² + tau².
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Experts:
     @property
     def base_sigma(self) -> float:
         """sigma_0, the width of every component without noise."""
-        return 2.0 * self.reach / (self.logits.shape[1] - 1)
+        return float(2.0 * self.reach / (self.logits.shape[1] - 1))
 
     @cached_property
     def log_weights(self) -> FloatArray:

@@ -1,7 +1,7 @@
 """Theorem 1 taken literally: the product of experts multiplied out into one homoscedastic Gaussian mixture on patches.
 
-It has L^J components, so it is for tiny J and L: to see what the product means, and as the oracle of the tests, since its
-diffusion, Σ ↦ Σ + sigma² Id, asks for no orthogonality.
+It has L^J components, so it is for tiny J and L: to see what the product means, and as the oracle of the tests, since
+its diffusion, Σ ↦ Σ + sigma² Id, asks for no orthogonality.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ NULL_SPACE = 1e-10  # eigenvalues of the precision below this fraction of the la
 
 @dataclass(frozen=True, eq=False)
 class ExplicitMixture:
-    """C Gaussians with log-weights (C,), means (C, a) and one precision (a, a), singular off the span of the filters."""
+    """C Gaussians: log-weights (C,), means (C, a), and one precision (a, a), singular off the span of the filters."""
 
     log_weights: FloatArray
     means: FloatArray
@@ -34,7 +34,7 @@ class ExplicitMixture:
         return axes[:, seen], 1.0 / eigenvalues[seen]
 
     def _parts(self, y: FloatArray, sigma: ArrayLike) -> tuple[FloatArray, FloatArray]:
-        """Log of each weighted component at y (..., C), and the pull (mean − y) / variance along the axes (..., C, d)."""
+        """Logarithm of each weighted component at y (..., C), and (mean − y) / variance along the axes (..., C, d)."""
         axes, variances = self._span
         widened = variances + np.asarray(sigma, dtype=np.float64)[..., None, None] ** 2  # (..., 1, d)
         offsets = (self.means @ axes) - (y @ axes)[..., None, :]  # (..., C, d)

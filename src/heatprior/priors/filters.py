@@ -31,7 +31,7 @@ class FilterBank:
             raise InvalidInputError(f"filters have shape {matrix.shape}; expected (filters, pixels of a square patch)")
         if len(matrix) > matrix.shape[1]:
             raise InvalidInputError(
-                f"{len(matrix)} filters on {matrix.shape[1]} pixels cannot be orthogonal; give at most as many as pixels"
+                f"{len(matrix)} filters on {matrix.shape[1]} pixels cannot be orthogonal; give at most one per pixel"
             )
         if not np.isfinite(matrix).all():
             raise InvalidInputError("filters hold NaN or infinite values")
@@ -73,7 +73,7 @@ class FilterBank:
     @cached_property
     def norms(self) -> FloatArray:
         """‖k_j‖, (J,): how much noise each response picks up."""
-        return np.linalg.norm(self.matrix, axis=1)
+        return np.asarray(np.linalg.norm(self.matrix, axis=1))
 
     def analyse(self, patches: FloatArray) -> FloatArray:
         """Responses ⟨k_j, p⟩: (..., a) → (..., J)."""

@@ -1,14 +1,14 @@
 """The patch prior: a product of Gaussian-mixture experts on orthogonal filter responses, Eq. (5), section 3.1.
 
-f(p, t) = ∏_j ‖k_j‖ psi_j(⟨k_j, p⟩, t) with sigma_j²(t) = sigma_0² + ‖k_j‖² sigma², sigma = sqrt(2t): because the filters
-are orthogonal, noise on the patch is independent noise on the responses (Theorem 2). It is a density on the span of
-the filters. What the filters do not see (with zero-mean filters: the brightness of the patch) is not modelled: it has
-no influence on the density, the posterior leaves it as observed, and samples have none of it.
+f(p, t) = ∏_j ‖k_j‖ psi_j(⟨k_j, p⟩, t) with sigma_j²(t) = sigma_0² + ‖k_j‖² sigma², sigma = sqrt(2t): because the
+filters are orthogonal, noise on the patch is independent noise on the responses (Theorem 2). It is a density on the
+span of the filters. What the filters do not see (with zero-mean filters: the brightness of the patch) is not modelled:
+it has no influence on the density, the posterior leaves it as observed, and samples have none of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import product
 from os import PathLike
@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike
 
 from heatprior.arrays import FloatArray
 from heatprior.errors import InvalidInputError, PriorFileError
+from heatprior.kernels.threads import for_each
 from heatprior.priors.experts import Experts
 from heatprior.priors.explicit_mixture import ExplicitMixture
 from heatprior.priors.filters import FilterBank
@@ -27,7 +28,7 @@ from heatprior.priors.protocol import Posterior
 from heatprior.store import PriorFile, write_prior_file
 
 KIND = "patch"
-CHUNK = 2048  # patches whose responses are in memory at once
+CHUNK = 1024  # patches whose responses each thread has in memory at once
 MOST_EXPLICIT_COMPONENTS = 100_000
 
 
@@ -71,8 +72,11 @@ class PatchPrior:
         result = np.empty(y.shape[:-1], y.dtype)
         flat = result.reshape(-1)
         log_volume = np.log(self.filters.norms).sum()
-        for chunk in self._chunks(y, sigma):
+
+        def fill(chunk: _Chunk) -> None:
             flat[chunk.rows] = self.experts.log_density(chunk.u, chunk.tau).sum(axis=-1) + log_volume
+
+        self._for_each_chunk(fill, y, sigma)
         return result
 
     def score(self, y: FloatArray, sigma: ArrayLike) -> FloatArray:
@@ -80,12 +84,15 @@ class PatchPrior:
         y = _as_patches(y, self.filters)
         result = np.empty(y.shape, y.dtype)
         flat = result.reshape(-1, self.filters.pixels)
-        for chunk in self._chunks(y, sigma):
+
+        def fill(chunk: _Chunk) -> None:
             flat[chunk.rows] = self.filters.synthesise(self.experts.first_derivative(chunk.u, chunk.tau))
+
+        self._for_each_chunk(fill, y, sigma)
         return result
 
     def posterior(self, y: FloatArray, sigma: ArrayLike) -> Posterior:
-        """Mean (Tweedie, Eq. (3)) and variance, pixel by pixel, of the clean patch given the noisy one y: (..., a) each.
+        """Mean (Tweedie, Eq. (3)) and variance, pixel by pixel, of the clean patch given the noisy y: (..., a) each.
 
         What the filters do not see is known only through y: there the mean is y itself and the variance sigma².
         """
@@ -94,10 +101,13 @@ class PatchPrior:
         flat_mean, flat_variance = (array.reshape(-1, self.filters.pixels) for array in (mean, variance))
         directions = (self.filters.matrix / self.filters.norms[:, None]) ** 2  # (J, a)
         unseen = np.clip(1.0 - directions.sum(axis=0), 0.0, None)  # (a,)
-        for chunk in self._chunks(y, sigma):
+
+        def fill(chunk: _Chunk) -> None:
             clean, spread = self.experts.posterior(chunk.u, chunk.tau)
             flat_mean[chunk.rows] = chunk.y + self.filters.reconstruct(clean - chunk.u)
             flat_variance[chunk.rows] = (spread / self.filters.norms**2) @ directions + chunk.sigma**2 * unseen
+
+        self._for_each_chunk(fill, y, sigma)
         return Posterior(mean, variance)
 
     def sample(self, count: int, sigma: ArrayLike = 0.0, *, rng: np.random.Generator) -> FloatArray:
@@ -131,7 +141,7 @@ class PatchPrior:
     def save(self, path: str | PathLike[str]) -> None:
         """Write the prior as one safetensors file, parameters in float32; the file appears only when it is whole."""
         size = self.filters.size
-        tensors = {
+        tensors: dict[str, FloatArray] = {
             "filters": self.filters.matrix.reshape(-1, size, size).astype(np.float32),
             "log_weights": self.experts.log_weights.astype(np.float32),
             "reach": np.array([self.experts.reach], dtype=np.float64),
@@ -141,7 +151,11 @@ class PatchPrior:
     @classmethod
     def from_file(cls, contents: PriorFile) -> PatchPrior:
         """The inverse of `save`; refuses filters that are not orthogonal and weights off the simplex."""
-        filters, log_weights, reach = contents.tensors["filters"], contents.tensors["log_weights"], contents.tensors["reach"]
+        filters, log_weights, reach = (
+            contents.tensors["filters"],
+            contents.tensors["log_weights"],
+            contents.tensors["reach"],
+        )
         if filters.ndim != 3 or log_weights.ndim != 2 or reach.shape != (1,):
             raise PriorFileError(
                 f"filters {filters.shape}, log_weights {log_weights.shape} and reach {reach.shape} "
@@ -157,17 +171,19 @@ class PatchPrior:
         except InvalidInputError as error:
             raise PriorFileError(str(error)) from error
 
-    def _chunks(self, y: FloatArray, sigma: ArrayLike) -> Iterator[_Chunk]:
-        """Runs of patches with their responses, in float64, so that memory stays bounded whatever the number."""
+    def _for_each_chunk(self, fill: Callable[[_Chunk], None], y: FloatArray, sigma: ArrayLike) -> None:
+        """Call `fill` on runs of patches with their responses, on all cores, in bounded memory."""
         flat = y.reshape(-1, self.filters.pixels)
         sigmas = _as_sigma(sigma, y.shape[:-1]).reshape(-1, 1)
-        for start in range(0, len(flat), CHUNK):
+
+        def work(start: int) -> None:
             rows = slice(start, start + CHUNK)
             patches = flat[rows].astype(np.float64)
             if not np.isfinite(patches).all():
                 raise InvalidInputError("patches hold NaN or infinite values; fill or leave out such patches first")
-            u = self.filters.analyse(patches)
-            yield _Chunk(rows, patches, sigmas[rows], u, sigmas[rows] * self.filters.norms)
+            fill(_Chunk(rows, patches, sigmas[rows], self.filters.analyse(patches), sigmas[rows] * self.filters.norms))
+
+        for_each(work, range(0, len(flat), CHUNK))
 
 
 def _as_patches(y: FloatArray, filters: FilterBank) -> FloatArray:

@@ -1,0 +1,287 @@
+"""The two inner loops of learning: the experts' scores with their derivatives, and the gradient in the weights.
+
+With phi_j = ∂ log psi_j / ∂u = (E[mu] − u) / s², s² = sigma_j²(t), the loss needs for every response
+
+    phi,   ∂phi/∂u = (Var[mu] − s²) / s⁴,   ∂phi/∂s² = (phi'' + 2 phi phi') / 2   (psi_j solves the heat equation),
+
+where phi'' = (third central moment of mu) / s⁶, and then, for coefficients a that multiply the scores,
+
+    Σ_n a_n ∂phi(u_n)/∂ζ_l = Σ_n (a_n / s_n²) rho_nl (mu_l − E_n[mu]).
+
+Responses are (J, n) here. The chains are those of chains.py; `…_plain` are the numpy twins.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from heatprior.arrays import FloatArray
+from heatprior.kernels.chains import (
+    BLOCK,
+    CASE,
+    FROM_NEAREST,
+    HALF,
+    IS_NARROW,
+    IS_STARVED,
+    IS_WIDE,
+    LANES,
+    NEGLIGIBLE,
+    ORIGIN,
+    PRECISION,
+    RATIO,
+    START,
+    SUM0,
+    SUM1,
+    SUM2,
+    SUM3,
+    TERM,
+    UNROLL,
+    VANISHING,
+    U,
+    chains_from_the_middle,
+    component_sums,
+    prepare_chains,
+    start_downward,
+    start_upward,
+    starved_exponent,
+    starved_sums,
+)
+
+COEFFICIENT, MEAN = SUM0, SUM1  # lanes of the second loop, which has no use for sums
+
+
+class ScoreDerivatives(NamedTuple):
+    """phi and its derivatives in the response and in the variance, (J, n) each.
+
+    `totals` is psi over the Gaussian of the component nearest to u, or 0 where that is too small for its reciprocal:
+    `weight_gradient` goes on from it.
+    """
+
+    score: FloatArray
+    in_response: FloatArray
+    in_variance: FloatArray
+    totals: FloatArray
+
+
+def score_derivatives_plain(
+    responses: FloatArray, variances: FloatArray, log_weights: FloatArray, means: FloatArray
+) -> ScoreDerivatives:
+    """The twin: responses and variances (J, n), log_weights (J, L), means (L,)."""
+    exponents = log_weights[:, None] - (responses[..., None] - means) ** 2 / (2.0 * variances[..., None])  # (J, n, L)
+    peak = exponents.max(axis=-1, keepdims=True)
+    terms = np.exp(exponents - peak)
+    rho = terms / terms.sum(axis=-1, keepdims=True)
+    mean = rho @ means
+    central = means - mean[..., None]
+    spread, skew = (rho * central**2).sum(axis=-1), (rho * central**3).sum(axis=-1)
+    score = (mean - responses) / variances
+    slope = (spread - variances) / variances**2
+    nearest = ((responses[..., None] - means) ** 2).min(axis=-1)
+    totals = terms.sum(axis=-1) * np.exp(peak[..., 0] + nearest / (2.0 * variances))
+    return ScoreDerivatives(score, slope, 0.5 * skew / variances**3 + score * slope, totals)
+
+
+def weight_gradient_plain(
+    responses: FloatArray,
+    variances: FloatArray,
+    coefficients: FloatArray,
+    log_weights: FloatArray,
+    means: FloatArray,
+) -> FloatArray:
+    """The twin: Σ_n a_n ∂phi(u_n)/∂ζ_l for coefficients a (J, n) → (J, L)."""
+    exponents = log_weights[:, None] - (responses[..., None] - means) ** 2 / (2.0 * variances[..., None])  # (J, n, L)
+    rho = np.exp(exponents - exponents.max(axis=-1, keepdims=True))
+    rho /= rho.sum(axis=-1, keepdims=True)
+    central = means - (rho @ means)[..., None]
+    return np.asarray(np.einsum("jn,jnl->jl", coefficients / variances, rho * central))
+
+
+def score_derivatives(
+    responses: FloatArray, variances: FloatArray, log_weights: FloatArray, means: FloatArray
+) -> ScoreDerivatives:
+    """The kernel of `score_derivatives_plain`, in float64."""
+    weights = np.exp(log_weights)
+    results = ScoreDerivatives(*(np.empty_like(responses) for _ in range(4)))
+    _score_derivatives(
+        responses,
+        variances,
+        log_weights,
+        weights,
+        chains_from_the_middle(weights),
+        float(means[0]),
+        float(means[1] - means[0]),
+        *results,
+    )
+    return results
+
+
+def weight_gradient(
+    responses: FloatArray,
+    variances: FloatArray,
+    coefficients: FloatArray,
+    derivatives: ScoreDerivatives,
+    log_weights: FloatArray,
+    means: FloatArray,
+) -> FloatArray:
+    """The kernel of `weight_gradient_plain`; `derivatives` are those of the same responses."""
+    gradient = np.empty_like(log_weights)
+    _weight_gradient(
+        responses,
+        variances,
+        coefficients,
+        derivatives.score,
+        derivatives.totals,
+        log_weights,
+        np.exp(log_weights),
+        float(means[0]),
+        float(means[1] - means[0]),
+        gradient,
+    )
+    return gradient
+
+
+@njit(nogil=True, cache=True, fastmath={"contract"})
+def _score_derivatives(u, s2, log_weights, weights, chains, lowest, spacing, score, in_response, in_variance, totals):
+    experts, count = u.shape
+    lanes = np.empty(LANES)
+    for j in range(experts):
+        for start in range(0, count, BLOCK):
+            rows = min(BLOCK, count - start)
+            for i in range(rows):
+                lanes[U + i] = u[j, start + i]
+                lanes[PRECISION + i] = 1.0 / s2[j, start + i]
+            component_sums(lanes, rows, log_weights[j], weights[j], chains[j], lowest, spacing)
+            for i in range(rows):
+                precision = lanes[PRECISION + i]
+                per_total = 1.0 / lanes[SUM0 + i]
+                offset = lanes[SUM1 + i] * per_total
+                square = lanes[SUM2 + i] * per_total
+                cube = lanes[SUM3 + i] * per_total
+                spread = (square - offset * offset) * spacing**2
+                skew = (cube - 3.0 * offset * square + 2.0 * offset**3) * spacing**3
+                phi = (lanes[ORIGIN + i] + offset * spacing - lanes[U + i]) * precision
+                slope = (spread * precision - 1.0) * precision
+                score[j, start + i] = phi
+                in_response[j, start + i] = slope
+                in_variance[j, start + i] = 0.5 * skew * precision**3 + phi * slope
+                totals[j, start + i] = 0.0 if lanes[CASE + i] == IS_STARVED else lanes[SUM0 + i]
+
+
+@njit(nogil=True, cache=True, fastmath={"contract"})
+def _weight_gradient(u, s2, coefficients, score, totals, log_weights, weights, lowest, spacing, gradient):
+    experts, count = u.shape
+    last = weights.shape[1] - 1
+    middle = last // 2
+    steps = -(-(last + 1 - middle) // UNROLL) * UNROLL
+    lanes = np.empty(LANES)
+    for j in range(experts):
+        sums = np.zeros((2, 2, steps))  # for each chain: Σ a g, Σ a g (E[mu] − middle), by steps from the middle
+        gradient[j] = 0.0
+        for start in range(0, count, BLOCK):
+            rows = min(BLOCK, count - start)
+            for i in range(rows):
+                lanes[U + i] = u[j, start + i]
+                lanes[PRECISION + i] = 1.0 / s2[j, start + i]
+            any_wide = prepare_chains(lanes, rows, lowest, spacing, last)
+            for i in range(rows):
+                total = totals[j, start + i]
+                starved = total == 0.0
+                lanes[CASE + i] = IS_STARVED if starved else lanes[CASE + i]
+                per_total = lanes[PRECISION + i] / (1.0 if starved else total)
+                lanes[COEFFICIENT + i] = coefficients[j, start + i] * per_total
+                lanes[MEAN + i] = lanes[U + i] + score[j, start + i] * s2[j, start + i]
+            for i in range(rows):
+                if lanes[CASE + i] != IS_WIDE:
+                    if lanes[CASE + i] == IS_NARROW:
+                        _add_narrow(lanes, i, weights[j], lowest, spacing, gradient[j])
+                    else:
+                        _add_starved(lanes, i, log_weights[j], lowest, spacing, gradient[j])
+                    lanes[START + i] = 0.0  # its chain stays at zero
+            if any_wide:
+                start_upward(lanes, rows)
+                _walk_and_collect(lanes, rows, lowest + middle * spacing, sums[0])
+                start_downward(lanes, rows)
+                _walk_and_collect(lanes, rows, lowest + middle * spacing, sums[1])
+        for component in range(last + 1):
+            k = component - middle
+            chain = 0 if k >= 0 else 1
+            gradient[j, component] += weights[j, component] * (
+                spacing * k * sums[chain, 0, abs(k)] - sums[chain, 1, abs(k)]
+            )
+
+
+@njit(cache=True, fastmath={"contract", "reassoc"})
+def _walk_and_collect(lanes, count, middle, sums):
+    """Walk from the middle to one end of the grid, collecting Σ_n a_n g_nk and Σ_n a_n g_nk (E_n[mu] − middle)."""
+    for k in range(0, sums.shape[1], UNROLL):
+        a0, a1, a2, a3 = 0.0, 0.0, 0.0, 0.0
+        b0, b1, b2, b3 = 0.0, 0.0, 0.0, 0.0
+        for i in range(count):
+            q = lanes[HALF + i] * lanes[HALF + i]
+            coefficient = lanes[COEFFICIENT + i]
+            shifted = coefficient * (lanes[MEAN + i] - middle)
+            term, r = lanes[TERM + i], lanes[RATIO + i]
+            a0 += coefficient * term
+            b0 += shifted * term
+            term *= r
+            r *= q
+            a1 += coefficient * term
+            b1 += shifted * term
+            term *= r
+            r *= q
+            a2 += coefficient * term
+            b2 += shifted * term
+            term *= r
+            r *= q
+            a3 += coefficient * term
+            b3 += shifted * term
+            term *= r
+            lanes[TERM + i] = term if term > VANISHING else 0.0
+            lanes[RATIO + i] = r * q
+        sums[0, k] += a0
+        sums[0, k + 1] += a1
+        sums[0, k + 2] += a2
+        sums[0, k + 3] += a3
+        sums[1, k] += b0
+        sums[1, k + 1] += b1
+        sums[1, k + 2] += b2
+        sums[1, k + 3] += b3
+
+
+@njit(cache=True, fastmath={"contract"})
+def _add_narrow(lanes, i, weights, lowest, spacing, gradient):
+    """Add one response's part by chains from its nearest component."""
+    from_nearest, precision = lanes[FROM_NEAREST + i], lanes[PRECISION + i]
+    origin = lanes[U + i] - from_nearest
+    nearest = int((origin - lowest) / spacing + 0.5)
+    from_mean = origin - lanes[MEAN + i]
+    gradient[nearest] += lanes[COEFFICIENT + i] * weights[nearest] * from_mean
+    q = math.exp(-spacing * spacing * precision)
+    for direction in (1, -1):
+        if not 0 <= nearest + direction < weights.size:
+            continue
+        k = direction
+        ratio = math.exp((direction * from_nearest - 0.5 * spacing) * spacing * precision)
+        term = ratio
+        while 0 <= nearest + k < weights.size and term > NEGLIGIBLE:
+            weighted = lanes[COEFFICIENT + i] * weights[nearest + k] * term
+            gradient[nearest + k] += weighted * (from_mean + k * spacing)
+            ratio *= q
+            term *= ratio
+            k += direction
+
+
+@njit(cache=True)
+def _add_starved(lanes, i, log_weights, lowest, spacing, gradient):
+    """Add one response's part by log-sum-exp over all components."""
+    from_nearest, precision = lanes[FROM_NEAREST + i], lanes[PRECISION + i]
+    nearest = int((lanes[U + i] - from_nearest - lowest) / spacing + 0.5)
+    log_peak, sums = starved_sums(from_nearest, precision, log_weights, nearest, spacing)
+    for component in range(log_weights.size):
+        exponent = starved_exponent(component, from_nearest, precision, log_weights, nearest, spacing)
+        rho = math.exp(exponent - log_peak) / sums[0]
+        gradient[component] += lanes[COEFFICIENT + i] * rho * (lowest + component * spacing - lanes[MEAN + i])
