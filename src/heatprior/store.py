@@ -42,7 +42,10 @@ def write_prior_file(path: Path, contents: PriorFile) -> None:
         "card": json.dumps(dict(contents.card), sort_keys=True),
     }
     with replacing(path) as temporary:
-        save_file(dict(contents.tensors), str(temporary), metadata=metadata)
+        try:
+            save_file(dict(contents.tensors), str(temporary), metadata=metadata)
+        except SafetensorError as error:  # its word for a full disk
+            raise OSError(str(error)) from error
 
 
 def read_prior_file(path: Path) -> PriorFile:
@@ -55,7 +58,7 @@ def read_prior_file(path: Path) -> PriorFile:
             metadata = file.metadata() or {}
             _check_header(path, metadata)
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except (SafetensorError, OSError) as error:
+    except (SafetensorError, OSError, TypeError, AttributeError) as error:  # the last two: types that numpy lacks
         raise PriorFileError(
             f"{path} is not a prior, or is damaged or cut short ({error}); "
             "get a fresh copy, or make one with prior.save"

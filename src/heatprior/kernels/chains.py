@@ -75,8 +75,7 @@ def component_sums(lanes, count, log_weights, weights, chains, lowest, spacing):
         wide = lanes[CASE + i] == IS_WIDE
         if wide and lanes[SUM0 + i] > STARVED_WIDE:
             continue
-        origin = lanes[U + i] - from_nearest
-        nearest = int((origin - lowest) / spacing + 0.5)
+        nearest = nearest_component(lanes[U + i], lowest, spacing, last)
         sums = (0.0, 0.0, 0.0, 0.0)
         if not wide:
             sums = _narrow_sums(from_nearest, precision, weights, nearest, spacing)
@@ -84,8 +83,14 @@ def component_sums(lanes, count, log_weights, weights, chains, lowest, spacing):
             log_peak, sums = starved_sums(from_nearest, precision, log_weights, nearest, spacing)
             lanes[LOG_SCALE + i] += log_peak
             lanes[CASE + i] = IS_STARVED
-        lanes[ORIGIN + i] = origin
+        lanes[ORIGIN + i] = lowest + nearest * spacing
         lanes[SUM0 + i], lanes[SUM1 + i], lanes[SUM2 + i], lanes[SUM3 + i] = sums
+
+
+@njit(cache=True, inline="always")
+def nearest_component(u, lowest, spacing, last):
+    """Index of the grid point nearest to u, however far u is."""
+    return int(min(max((u - lowest) / spacing, 0.0), float(last)) + 0.5)
 
 
 @njit(cache=True, fastmath={"contract"})
@@ -95,11 +100,10 @@ def prepare_chains(lanes, count, lowest, spacing, last):
     A lane that is not wide is clipped to harmless values; its sums are not used.
     """
     middle = lowest + (last // 2) * spacing
-    per_spacing = 1.0 / spacing
     widest = IS_NARROW
     for i in range(count):
         u, precision = lanes[U + i], lanes[PRECISION + i]
-        nearest = math.floor(min(max((u - lowest) * per_spacing, 0.0), float(last)) + 0.5)
+        nearest = nearest_component(u, lowest, spacing, last)
         from_nearest = u - (lowest + nearest * spacing)
         from_middle = u - middle
         start = 0.5 * (from_nearest - from_middle) * (from_nearest + from_middle) * precision

@@ -44,6 +44,7 @@ from heatprior.kernels.chains import (
     U,
     chains_from_the_middle,
     component_sums,
+    nearest_component,
     prepare_chains,
     start_downward,
     start_upward,
@@ -256,9 +257,8 @@ def _walk_and_collect(lanes, count, middle, sums):
 def _add_narrow(lanes, i, weights, lowest, spacing, gradient):
     """Add one response's part by chains from its nearest component."""
     from_nearest, precision = lanes[FROM_NEAREST + i], lanes[PRECISION + i]
-    origin = lanes[U + i] - from_nearest
-    nearest = int((origin - lowest) / spacing + 0.5)
-    from_mean = origin - lanes[MEAN + i]
+    nearest = nearest_component(lanes[U + i], lowest, spacing, weights.size - 1)
+    from_mean = lowest + nearest * spacing - lanes[MEAN + i]
     gradient[nearest] += lanes[COEFFICIENT + i] * weights[nearest] * from_mean
     q = math.exp(-spacing * spacing * precision)
     for direction in (1, -1):
@@ -279,7 +279,7 @@ def _add_narrow(lanes, i, weights, lowest, spacing, gradient):
 def _add_starved(lanes, i, log_weights, lowest, spacing, gradient):
     """Add one response's part by log-sum-exp over all components."""
     from_nearest, precision = lanes[FROM_NEAREST + i], lanes[PRECISION + i]
-    nearest = int((lanes[U + i] - from_nearest - lowest) / spacing + 0.5)
+    nearest = nearest_component(lanes[U + i], lowest, spacing, log_weights.size - 1)
     log_peak, sums = starved_sums(from_nearest, precision, log_weights, nearest, spacing)
     for component in range(log_weights.size):
         exponent = starved_exponent(component, from_nearest, precision, log_weights, nearest, spacing)

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from scipy.special import log_softmax
@@ -19,6 +18,7 @@ from scipy.special import log_softmax
 from heatprior.arrays import FloatArray
 from heatprior.kernels.score_matching import score_derivatives, weight_gradient
 from heatprior.kernels.threads import for_each
+from heatprior.learning.objective import Point
 
 
 @dataclass(frozen=True)
@@ -30,34 +30,41 @@ class NoisyBatch:
     sigma: FloatArray
 
 
-class LossGradient(NamedTuple):
-    """Loss, and its gradient in the filters (J, a) and in the logits (J, L)."""
-
-    loss: float
-    filters: FloatArray
-    logits: FloatArray
+FILTERS, LOGITS = 0, 1  # the two blocks of variables
 
 
-def score_matching_loss(
-    filters: FloatArray, logits: FloatArray, reach: float, batch: Sequence[NoisyBatch]
-) -> LossGradient:
-    """Mean over the batch of ‖x − E[X | y]‖² / sigma², Eq. (4), and its gradient.
+@dataclass(frozen=True)
+class ScoreMatching:
+    """The loss on one batch: mean of ‖x − E[X | y]‖² / sigma², Eq. (4), as a function of the point [filters, logits].
 
     The batch comes in pieces, which run side by side and are added in order: the number of threads changes no bit. The
     filters need not be orthogonal: the extrapolated points of iPALM are not.
     """
-    log_weights = np.asarray(log_softmax(logits, axis=1))
-    means = np.linspace(-reach, reach, logits.shape[1])
-    pieces = for_each(lambda piece: _sums_over(piece, filters, log_weights, means), batch)
-    count = sum(piece.sigma.size for piece in batch)
-    return LossGradient(
-        sum(piece.loss for piece in pieces) / count,
-        np.sum([piece.filters for piece in pieces], axis=0) / count,
-        np.sum([piece.logits for piece in pieces], axis=0) / count,
-    )
+
+    batch: Sequence[NoisyBatch]
+    reach: float
+
+    def value(self, point: Point) -> float:
+        """The loss at a point."""
+        return self._evaluate(point, ())[0]
+
+    def gradient(self, point: Point, block: int | None) -> tuple[float, Point]:
+        """The loss, and its gradient in one block or, for `block=None`, in both."""
+        return self._evaluate(point, (FILTERS, LOGITS) if block is None else (block,))
+
+    def _evaluate(self, point: Point, blocks: Sequence[int]) -> tuple[float, Point]:
+        filters, logits = point
+        log_weights = np.asarray(log_softmax(logits, axis=1))
+        means = np.linspace(-self.reach, self.reach, logits.shape[1])
+        pieces = for_each(lambda piece: _sums_over(piece, filters, log_weights, means, blocks), self.batch)
+        count = sum(piece.sigma.size for piece in self.batch)
+        losses, gradients = zip(*pieces, strict=True)
+        return sum(losses) / count, [np.sum(parts, axis=0) / count for parts in zip(*gradients, strict=True)]
 
 
-def _sums_over(batch: NoisyBatch, filters: FloatArray, log_weights: FloatArray, means: FloatArray) -> LossGradient:
+def _sums_over(
+    batch: NoisyBatch, filters: FloatArray, log_weights: FloatArray, means: FloatArray, blocks: Sequence[int]
+) -> tuple[float, Point]:
     base_variance = (means[1] - means[0]) ** 2
     variance_of_noise = batch.sigma**2
     noisy = batch.clean + batch.sigma * batch.noise
@@ -65,13 +72,19 @@ def _sums_over(batch: NoisyBatch, filters: FloatArray, log_weights: FloatArray, 
     squared_norms = (filters**2).sum(axis=1)
     variances = base_variance + squared_norms[:, None] * variance_of_noise
     derivatives = score_derivatives(responses, variances, log_weights, means)
-
     residual = -batch.noise - batch.sigma * (filters.T @ derivatives.score)  # r / sigma, (a, n)
+    loss = float(np.vdot(residual, residual))
+    if not blocks:
+        return loss, []
+
     back = -2.0 * batch.sigma * residual  # ∂loss/∂(Kᵀ phi)
     back_scores = filters @ back  # ∂loss/∂phi, (J, n)
-
-    gradient = derivatives.score @ back.T
-    gradient += (back_scores * derivatives.in_response) @ noisy.T
-    gradient += 2.0 * filters * ((back_scores * derivatives.in_variance) @ variance_of_noise)[:, None]
-    logit_gradient = weight_gradient(responses, variances, back_scores, derivatives, log_weights, means)
-    return LossGradient(float(np.vdot(residual, residual)), gradient, logit_gradient)
+    gradients: Point = []
+    if FILTERS in blocks:
+        gradient = derivatives.score @ back.T
+        gradient += (back_scores * derivatives.in_response) @ noisy.T
+        gradient += 2.0 * filters * ((back_scores * derivatives.in_variance) @ variance_of_noise)[:, None]
+        gradients.append(gradient)
+    if LOGITS in blocks:
+        gradients.append(weight_gradient(responses, variances, back_scores, derivatives, log_weights, means))
+    return loss, gradients

@@ -74,6 +74,8 @@ class Experts:
     def moments(self, u: FloatArray, tau: ArrayLike, *, want_log_density: bool = True) -> MixtureMoments:
         """log psi_j(u), and mean and variance of mu under the responsibilities of the components: each (..., J)."""
         shape = u.shape
+        if shape[-1:] != self.logits.shape[:1]:
+            raise InvalidInputError(f"responses have shape {shape}; expected {self.logits.shape[0]} in the last axis")
         variances = np.broadcast_to(self.base_sigma**2 + np.square(tau), shape)
         rows = (-1, self.logits.shape[0])
         flat = mixture_moments(

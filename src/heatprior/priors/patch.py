@@ -151,17 +151,16 @@ class PatchPrior:
     @classmethod
     def from_file(cls, contents: PriorFile) -> PatchPrior:
         """The inverse of `save`; refuses filters that are not orthogonal and weights off the simplex."""
-        filters, log_weights, reach = (
-            contents.tensors["filters"],
-            contents.tensors["log_weights"],
-            contents.tensors["reach"],
-        )
-        if filters.ndim != 3 or log_weights.ndim != 2 or reach.shape != (1,):
+        tensors = contents.tensors
+        filters, log_weights, reach = (tensors[name] for name in ("filters", "log_weights", "reach"))
+        square = filters.ndim == 3 and filters.shape[1] == filters.shape[2]
+        if not square or log_weights.ndim != 2 or reach.shape != (1,) or 0 in (filters.size, log_weights.size):
             raise PriorFileError(
                 f"filters {filters.shape}, log_weights {log_weights.shape} and reach {reach.shape} "
                 "are not (J, b, b), (J, L) and (1,)"
             )
-        totals = np.exp(log_weights.astype(np.float64)).sum(axis=1)
+        with np.errstate(over="ignore"):
+            totals = np.exp(log_weights.astype(np.float64)).sum(axis=1)
         if not np.abs(totals - 1.0).max() < 1e-4:
             worst = int(np.abs(totals - 1.0).argmax())
             raise PriorFileError(f"the weights of expert {worst} sum to {totals[worst]:.6g} instead of 1")
@@ -195,7 +194,7 @@ def _as_patches(y: FloatArray, filters: FilterBank) -> FloatArray:
             f"patches have {y.shape[-1] if y.ndim else 1} pixels but this prior acts on {filters.pixels} "
             f"({filters.size}×{filters.size}); extract them with size={filters.size}"
         )
-    return y if y.dtype in (np.float32, np.float64) else y.astype(np.float32 if y.dtype == np.float16 else np.float64)
+    return y.astype(np.float32 if y.dtype.itemsize <= 4 else np.float64, copy=False)
 
 
 def _as_sigma(sigma: ArrayLike, shape: tuple[int, ...]) -> FloatArray:

@@ -40,5 +40,5 @@ class DiffusedPrior(Protocol):
 
 def tweedie(prior: DiffusedPrior, y: FloatArray, sigma: ArrayLike) -> FloatArray:
     """Posterior mean E[X | Y = y] = y + sigma² ∇ log f(y, t): Tweedie, Eq. (3)."""
-    per_patch = np.asarray(sigma, dtype=y.dtype)[..., None]
-    return np.asarray(y + per_patch**2 * prior.score(y, sigma))
+    score = prior.score(y, sigma)
+    return np.asarray(y + np.square(sigma, dtype=np.float64)[..., None] * score).astype(score.dtype)

@@ -1,0 +1,56 @@
+"""Projected Adam: Adam's step in all blocks at once, then the projection of each block onto its constraint."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from heatprior.arrays import FloatArray
+from heatprior.learning.objective import Objective, Point
+
+DECAY_MEAN = 0.9
+DECAY_SQUARE = 0.99
+TINY = 1e-8
+
+
+@dataclass
+class ProjectedAdam:
+    """The state between two steps: running means of the gradient and of its square, and the number of steps."""
+
+    means: Point
+    squares: Point
+    steps: int = 0
+
+    def step(self, point: Point, objective: Objective, rates: Sequence[float]) -> tuple[float, Point]:
+        """One step with a step size for each block: the function before the step, and the new point."""
+        value, gradients = objective.gradient(point, None)
+        self.steps += 1
+        moved = []
+        for block, (x, gradient, rate) in enumerate(zip(point, gradients, rates, strict=True)):
+            self.means[block] = DECAY_MEAN * self.means[block] + (1.0 - DECAY_MEAN) * gradient
+            self.squares[block] = DECAY_SQUARE * self.squares[block] + (1.0 - DECAY_SQUARE) * gradient**2
+            mean = self.means[block] / (1.0 - DECAY_MEAN**self.steps)
+            square = self.squares[block] / (1.0 - DECAY_SQUARE**self.steps)
+            moved.append(objective.projections[block](x - rate * mean / (np.sqrt(square) + TINY)))
+        return value, moved
+
+    def state(self) -> dict[str, FloatArray]:
+        """Everything that a checkpoint must keep."""
+        arrays = {f"mean{i}": x for i, x in enumerate(self.means)} | {
+            f"square{i}": x for i, x in enumerate(self.squares)
+        }
+        return arrays | {"steps": np.array([self.steps], dtype=np.float64)}
+
+    @classmethod
+    def begin(cls, point: Point) -> ProjectedAdam:
+        """No memory yet."""
+        return cls([np.zeros_like(x) for x in point], [np.zeros_like(x) for x in point])
+
+    @classmethod
+    def from_state(cls, state: dict[str, FloatArray]) -> ProjectedAdam:
+        """The inverse of `state`."""
+        blocks = (len(state) - 1) // 2
+        means, squares = ([state[f"{kind}{i}"].copy() for i in range(blocks)] for kind in ("mean", "square"))
+        return cls(means, squares, int(state["steps"][0]))

@@ -1,0 +1,32 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from command_line import Outcome, Run
+
+from heatprior.cli import main
+from heatprior.priors.handmade import dct_prior
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
+    def run(*arguments: object) -> Outcome:
+        code = main([str(argument) for argument in arguments])
+        return Outcome(code, *capsys.readouterr())
+
+    return run
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current folder, with a prior and with files that are none."""
+    monkeypatch.chdir(tmp_path)
+    dct_prior(3).save("mine.safetensors")
+    whole = Path("mine.safetensors").read_bytes()
+    Path("cut.safetensors").write_bytes(whole[: len(whole) // 2])
+    Path("headless.safetensors").write_bytes(whole[:5])
+    Path("empty.safetensors").write_bytes(b"")
+    Path("notes.txt").write_text("not a prior at all\n")
+    Path("old.png").write_text("precious")
+    return tmp_path

@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib.metadata import entry_points
+from pathlib import Path
+
+import pytest
+from command_line import Run, assert_refused
+
+import heatprior as hp
+from heatprior.cli import main
+
+
+def test_the_command_heatprior_is_main():
+    (command,) = entry_points(group="console_scripts", name="heatprior")
+    assert command.load() is main
+
+
+@pytest.mark.parametrize("arguments", [[], ["--help"], ["-h"]])
+def test_help_names_the_commands_and_an_example_on_a_line_of_its_own(run: Run, arguments: list[str]):
+    outcome = run(*arguments)
+    assert (outcome.code, outcome.err) == (0, "")
+    assert "  sample  Draw" in outcome.out
+    assert "    heatprior sample -o patches.png    draw patches from a prior\n" in outcome.out
+
+
+def test_help_imports_nothing_slow():
+    script = (
+        "import sys; from heatprior.cli import main; main(['sample', '--help']);"
+        "print(sorted({'numba', 'numpy', 'scipy', 'matplotlib', 'skimage', 'safetensors'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.endswith("[]\n")
+
+
+def test_drawing_leaves_pyplot_alone(tmp_path: Path):
+    script = (
+        "import sys; from heatprior.cli import main; code = main(['sample', '-o', 'patches.png']);"
+        "sys.exit(code or 'matplotlib.pyplot' in sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", script], cwd=tmp_path, check=True, capture_output=True)
+
+
+def test_version(run: Run):
+    assert run("--version") == (0, f"heatprior {hp.__version__}\n", "")
+
+
+def test_an_unknown_command_is_one_line_that_points_to_the_help(run: Run):
+    assert_refused(run("smaple"), "(see heatprior --help)")
+
+
+@pytest.mark.parametrize(
+    ("raised", "code", "said"),
+    [
+        (KeyboardInterrupt(), 130, ""),
+        (MemoryError(), 2, "not enough memory; ask for less (MemoryError)"),
+        (OSError(5, "Input/output error"), 2, "Input/output error"),
+        (hp.HeatpriorError("two\nlines"), 2, "heatprior: error: two lines\n"),
+    ],
+)
+def test_failures_have_an_exit_code_and_no_traceback(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, raised: BaseException, code: int, said: str
+):
+    def fail(_: str) -> None:
+        raise raised
+
+    monkeypatch.setattr(hp, "load", fail)
+    outcome = run("sample", "-o", tmp_path / "new.png")
+    assert outcome.code == code
+    assert said in outcome.err
+    assert len(outcome.err.strip().splitlines()) == (1 if said else 0)
+
+
+def test_a_bug_is_not_hidden(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(hp, "load", lambda _: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        run("sample", "-o", tmp_path / "new.png")
+
+
+def test_a_real_process_ends_with_code_2_and_one_line(tmp_path: Path):
+    text = tmp_path / "notes.txt"
+    text.write_text("not a prior at all\n")
+    command = [sys.executable, "-m", "heatprior", "sample", str(text), "-o", str(tmp_path / "new.png")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr.startswith(f"heatprior: error: {text} is not a prior")
+    assert done.stderr.count("\n") == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]

@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from command_line import Run, assert_refused, contents
+
+from heatprior.priors.handmade import dct_prior
+
+
+def test_tells_the_card_and_draws(run: Run, folder: Path):
+    outcome = run("show", "dct7", "-o", "picture.png")
+    assert (outcome.code, outcome.err) == (0, "")
+    facts = dict(line.split(maxsplit=1) for line in outcome.out.replace("patch size", "patch-size").splitlines())
+    assert facts["kind"] == "patch"
+    assert facts["patch-size"].startswith("7×7")
+    assert facts["filters"].startswith("48,")
+    assert facts["components"].startswith("125 ")
+    assert facts["parameters"] == str(48 * 49 + 48 * 125)
+    assert facts["made"].startswith("by hand")
+    assert facts["wrote"] == "picture.png"
+    assert (folder / "picture.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_names_the_picture_after_the_prior(run: Run, folder: Path):
+    assert run("show", "mine.safetensors").code == 0
+    assert (folder / "mine.png").exists()
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_card_cannot_steer_the_terminal(run: Run):
+    prior = dct_prior(2)
+    type(prior)(prior.filters, prior.experts, {"made": "by\x1b[2J\nnobody"}).save("odd.safetensors")
+    outcome = run("show", "odd.safetensors")
+    assert outcome.code == 0
+    assert "\x1b" not in outcome.out
+    assert "made        by [2J nobody\n" in outcome.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "remedy"),
+    [
+        ("", "PRIOR"),
+        ("nothing", "shipped are"),
+        ("notes.txt", "get a fresh copy"),
+        ("cut.safetensors -o new.png", "get a fresh copy"),
+        ("dct7 --filters 0", "--help"),
+        ("dct7 -o new.npy", ".png, .pdf, .svg"),
+        ("dct7 -o old.png", "--force"),
+        ("dct7 -o missing/new.png", "create it first"),
+    ],
+)
+def test_refuses_in_one_line_and_leaves_nothing(run: Run, folder: Path, arguments: str, remedy: str):
+    before = contents(folder)
+    assert_refused(run("show", *arguments.split()), remedy)
+    assert contents(folder) == before

@@ -1,0 +1,93 @@
+"""Small priors of many shapes, right ones and wrong ones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from laws import Span
+from scipy.linalg import helmert
+
+from heatprior.priors.experts import Experts
+from heatprior.priors.explicit_mixture import ExplicitMixture
+from heatprior.priors.filters import FilterBank
+from heatprior.priors.patch import PatchPrior
+
+
+def filter_bank(size: int, count: int, *, seed: int = 0, zero_mean: bool = True) -> FilterBank:
+    """Random orthogonal filters with norms from 0.4 to 1.7, whose product is not one."""
+    rng = np.random.default_rng(seed)
+    basis = helmert(size**2, full=not zero_mean)
+    rotation, _ = np.linalg.qr(rng.standard_normal((len(basis), len(basis))))
+    norms = np.geomspace(0.4, 1.7, count) if count > 1 else np.array([1.7])
+    return FilterBank(norms[:, None] * (rotation[:count] @ basis))
+
+
+def patch_prior(size: int, count: int, components: int, *, seed: int = 0, zero_mean: bool = True) -> PatchPrior:
+    """Random filters, random weights: every expert lopsided in its own way."""
+    rng = np.random.default_rng(seed + 1)
+    experts = Experts(rng.standard_normal((count, components)), reach=0.8)
+    return PatchPrior(filter_bank(size, count, seed=seed, zero_mean=zero_mean), experts)
+
+
+def tilted(prior: PatchPrior, degrees: float) -> PatchPrior:
+    """The same prior with its first filter turned towards the second: what FilterBank refuses to build."""
+    matrix = prior.filters.matrix.copy()
+    first, second = np.linalg.norm(matrix[:2], axis=1)
+    angle = np.deg2rad(degrees)
+    matrix[0] = np.cos(angle) * matrix[0] + np.sin(angle) * (first / second) * matrix[1]
+    bank = FilterBank(prior.filters.matrix)
+    object.__setattr__(bank, "matrix", matrix)
+    return replace(prior, filters=bank)
+
+
+def span_of(prior: PatchPrior | ExplicitMixture) -> Span:
+    """The filters of a patch prior, the eigenvectors of an explicit mixture."""
+    if isinstance(prior, PatchPrior):
+        bank, experts = prior.filters, prior.experts
+        return Span(bank.matrix / bank.norms[:, None], experts.base_sigma / bank.norms, experts.reach / bank.norms)
+    eigenvalues, vectors = np.linalg.eigh(prior.precision)
+    seen = eigenvalues > 1e-8 * eigenvalues.max()
+    axes = vectors[:, seen].T
+    return Span(axes, eigenvalues[seen] ** -0.5, np.abs(prior.means @ axes.T).max(axis=0))
+
+
+@dataclass(frozen=True)
+class Altered:
+    """A prior with one thing wrong, for the negative controls."""
+
+    right: PatchPrior
+    score_factor: float = 1.0
+    log_factor: float = 0.0
+    sigma_factor: float = 1.0
+    sample_factor: float = 1.0
+    variance_factor: float = 1.0
+
+    def log_prob(self, y, sigma):
+        return self.right.log_prob(y, self.sigma_factor * sigma) + self.log_factor
+
+    def score(self, y, sigma):
+        return self.score_factor * self.right.score(y, self.sigma_factor * sigma)
+
+    def sample(self, count, sigma=0.0, *, rng):
+        return self.right.sample(count, self.sample_factor * np.asarray(sigma), rng=rng)
+
+    def posterior(self, y, sigma):
+        right = self.right.posterior(y, sigma)
+        return right._replace(variance=self.variance_factor * right.variance)
+
+
+PATCH_PRIORS = {
+    "one filter of two components": patch_prior(2, 1, 2),
+    "two filters on 3×3": patch_prior(3, 2, 9, seed=1),
+    "three filters on 2×2": patch_prior(2, 3, 4, seed=2),
+    "brightness too": patch_prior(2, 4, 3, seed=3, zero_mean=False),
+    "24 experts of 125 components": patch_prior(5, 24, 125, seed=4),
+}
+EXPLICIT_MIXTURES = {
+    "explicit mixture": patch_prior(2, 2, 3, seed=5).as_gaussian_mixture(),
+    "explicit mixture of filters that are not orthogonal": tilted(
+        patch_prior(3, 2, 3, seed=6), 30
+    ).as_gaussian_mixture(),
+}
+PRIORS = PATCH_PRIORS | EXPLICIT_MIXTURES

@@ -1,0 +1,55 @@
+import threading
+
+import numba
+import numpy as np
+import pytest
+from examples import patch_prior
+
+from heatprior.kernels import threads
+from heatprior.kernels.threads import for_each
+
+
+@pytest.fixture
+def use_threads(monkeypatch):
+    """Sets the number of threads, also above the number of cores."""
+    return lambda count: monkeypatch.setattr(threads, "get_num_threads", lambda: count)
+
+
+def test_results_come_in_the_order_of_the_pieces():
+    assert for_each(lambda piece: piece**2, range(50)) == [piece**2 for piece in range(50)]
+
+
+def test_no_piece_gives_no_result():
+    assert for_each(lambda piece: piece, []) == []
+
+
+@pytest.mark.parametrize("pieces", [1, 2, 50])
+def test_an_error_in_a_piece_reaches_the_caller(pieces):
+    def fail(piece):
+        raise ValueError(f"piece {piece}")
+
+    with pytest.raises(ValueError, match="piece 0"):
+        for_each(fail, range(pieces))
+
+
+def test_the_number_of_threads_is_numbas():
+    assert threads.get_num_threads() == numba.get_num_threads()
+
+
+def test_two_pieces_run_side_by_side(use_threads):
+    use_threads(2)
+    meeting = threading.Barrier(2, timeout=30)
+    for_each(lambda _: meeting.wait(), range(2))
+
+
+@pytest.mark.parametrize("rows", [1023, 1024, 1025, 5000])
+def test_results_are_the_same_bits_with_one_thread_and_with_two(use_threads, rows):
+    prior = patch_prior(3, 8, 125)
+    y = prior.sample(rows, 0.1, rng=np.random.default_rng(0))
+    sigma = np.random.default_rng(1).uniform(0.0, 1.0, rows)
+    results = []
+    for count in (1, 2):
+        use_threads(count)
+        results.append([prior.log_prob(y, sigma), prior.score(y, sigma), *prior.posterior(y, sigma)])
+    for one, two in zip(*results, strict=True):
+        np.testing.assert_array_equal(one, two)

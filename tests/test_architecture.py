@@ -1,0 +1,137 @@
+"""Imports point one way: cli → learning | restoration → priors → kernels, and what all stand on below."""
+
+import ast
+import subprocess
+import sys
+from importlib.util import resolve_name
+from pathlib import Path
+
+import pytest
+
+import heatprior
+
+PACKAGE = Path(heatprior.__file__).parent
+BOTTOM = {"arrays", "errors", "files"}
+# What each part of the package may import; a new part needs its line here.
+MAY_IMPORT = {
+    "arrays": set(),
+    "errors": set(),
+    "files": {"errors"},
+    "store": BOTTOM,
+    "patches": BOTTOM,
+    "images": BOTTOM,
+    "kernels": {"arrays"},
+    "priors": BOTTOM | {"store", "kernels"},
+    "zoo": BOTTOM | {"store", "priors"},
+    "datasets": BOTTOM | {"kernels", "images", "patches"},
+    "pictures": BOTTOM | {"priors"},
+    "learning": BOTTOM | {"kernels", "priors", "datasets", "patches", "images", "store"},
+    "restoration": BOTTOM | {"kernels", "priors", "zoo", "patches", "images"},
+}
+EVERYTHING_BELOW = set(MAY_IMPORT)
+MAY_IMPORT["heatprior"] = EVERYTHING_BELOW  # the package itself: the public names
+MAY_IMPORT["cli"] = EVERYTHING_BELOW | {"heatprior"}
+MAY_IMPORT["__main__"] = {"cli"}
+
+
+def part_of(module):
+    """heatprior.priors.patch → priors; heatprior → heatprior."""
+    names = module.split(".")
+    return names[1] if len(names) > 1 else names[0]
+
+
+def imported_modules(source, package):
+    """Every module of heatprior that `source`, standing in `package`, imports anywhere in it."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            found = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            origin = resolve_name("." * node.level + (node.module or ""), package)
+            # `from heatprior import priors` may name a part of the package or a public name.
+            found = [f"{origin}.{alias.name}" if alias.name in MAY_IMPORT else origin for alias in node.names]
+        else:
+            continue
+        yield from (name for name in found if name.split(".")[0] == "heatprior")
+
+
+def forbidden_imports(source, module, package):
+    own = part_of(module)
+    parts = {part_of(name) for name in imported_modules(source, package)}
+    return sorted(parts - MAY_IMPORT[own] - {own})
+
+
+def modules():
+    for path in sorted(PACKAGE.rglob("*.py")):
+        names = ("heatprior", *path.relative_to(PACKAGE).with_suffix("").parts)
+        is_package = names[-1] == "__init__"
+        module = ".".join(names[:-1] if is_package else names)
+        yield pytest.param(path, module, module if is_package else ".".join(names[:-1]), id=module)
+
+
+@pytest.mark.parametrize(("path", "module", "package"), list(modules()))
+def test_imports_point_one_way(path, module, package):
+    assert part_of(module) in MAY_IMPORT, f"{module} is in a new part of the package; say what it may import"
+    assert forbidden_imports(path.read_text(), module, package) == []
+
+
+@pytest.mark.parametrize(
+    ("module", "source", "found"),
+    [
+        ("heatprior.kernels.mixtures", "from heatprior.priors.experts import Experts", ["priors"]),
+        ("heatprior.kernels.mixtures", "from heatprior.errors import InvalidInputError", ["errors"]),
+        ("heatprior.kernels.mixtures", "from heatprior.kernels.chains import BLOCK", []),
+        ("heatprior.priors.patch", "import heatprior.learning.projections as p", ["learning"]),
+        ("heatprior.priors.patch", "def f():\n    from heatprior import cli", ["cli"]),
+        ("heatprior.priors.patch", "from heatprior import load", ["heatprior"]),
+        ("heatprior.priors.patch", "from ..restoration import denoising", ["restoration"]),
+        ("heatprior.priors.patch", "from .. import learning, zoo", ["learning", "zoo"]),
+        ("heatprior.priors.patch", "from . import experts", []),
+        ("heatprior.learning.training", "from heatprior.restoration.noise import noise_map", ["restoration"]),
+        ("heatprior.restoration.noise", "import numpy, heatprior.learning", ["learning"]),
+        ("heatprior.store", "if True:\n    from heatprior.priors.patch import PatchPrior", ["priors"]),
+        ("heatprior.cli.app", "from heatprior import __version__, learning, restoration", []),
+    ],
+)
+def test_the_rule_sees_imports_that_point_the_wrong_way(module, source, found):
+    assert forbidden_imports(source, module, module.rpartition(".")[0]) == found
+
+
+def test_the_table_has_no_circles():
+    order, left = [], dict(MAY_IMPORT)
+    while left:
+        free = [part for part, below in left.items() if below <= set(order)]
+        assert free, f"circle among {sorted(left)}"
+        order += free
+        left = {part: below for part, below in left.items() if part not in free}
+
+
+def loaded_by(statement):
+    code = f"import sys; {statement}; print(*sorted({{name.split('.')[0] for name in sys.modules}}))"
+    return set(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split())
+
+
+def test_importing_the_package_loads_nothing_slow():
+    slow = {"numba", "matplotlib", "typer", "scipy", "numpy", "skimage", "safetensors"}
+    assert not loaded_by("import heatprior") & slow
+    assert {"numba", "scipy"} <= loaded_by("import heatprior; heatprior.load")
+
+
+def test_computing_loads_no_picture_and_no_command_line():
+    assert not loaded_by("import heatprior; heatprior.PatchPrior, heatprior.load") & {"matplotlib", "typer", "skimage"}
+
+
+@pytest.mark.parametrize("name", heatprior.__all__)
+def test_every_public_name_is_there(name):
+    assert getattr(heatprior, name) is not None
+    assert name in dir(heatprior)
+
+
+def test_public_names_are_sorted_and_others_are_refused():
+    assert sorted(heatprior.__all__) == heatprior.__all__
+    with pytest.raises(AttributeError, match="module 'heatprior' has no attribute 'nonsense'"):
+        heatprior.nonsense  # noqa: B018
+
+
+def test_every_module_says_what_it_is():
+    silent = [path.name for path in PACKAGE.rglob("*.py") if not ast.get_docstring(ast.parse(path.read_text()))]
+    assert silent == []

@@ -1,0 +1,56 @@
+"""What the documents say of the code is true of it."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+MATH = (ROOT / "docs" / "math.md").read_text()
+
+
+def equations_named(text):
+    return {int(number) for number in re.findall(r"Eq\. \((\d+)\)", text)}
+
+
+def equations_in_the_table(text):
+    return {int(number) for number in re.findall(r"^\| Eq\. \((\d+)\) \|", text, flags=re.MULTILINE)}
+
+
+def test_every_equation_named_in_the_code_stands_in_the_table_of_math_md():
+    for path in (ROOT / "src").rglob("*.py"):
+        missing = equations_named(path.read_text()) - equations_in_the_table(MATH)
+        assert not missing, f"{path.name} names Eq. {sorted(missing)}, which docs/math.md does not explain"
+
+
+def test_an_equation_that_is_not_in_the_table_is_noticed():
+    assert equations_named('"""As in Eq. (99)."""') - equations_in_the_table(MATH) == {99}
+
+
+def names_in_the_tables(text):
+    cells = [cell for line in text.splitlines() if line.startswith("| ") for cell in line.split("|")[2:4]]
+    return {name for cell in cells for name in re.findall(r"`([A-Z]\w+(?:\.\w+)?)`", cell)}
+
+
+def test_every_class_and_method_named_in_math_md_exists():
+    code = "\n".join(path.read_text() for path in (ROOT / "src").rglob("*.py"))
+    names = names_in_the_tables(MATH)
+    assert "PatchPrior.as_gaussian_mixture" in names
+    for name in names:
+        owner, _, member = name.partition(".")
+        assert re.search(rf"\bclass {owner}\b", code), f"docs/math.md names {name}"
+        assert not member or re.search(rf"\b{member}\b", code), f"docs/math.md names {name}"
+
+
+@pytest.mark.parametrize("block", re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL))
+def test_the_example_of_the_readme_runs(block):
+    names = {}
+    exec(compile(block, "README.md", "exec"), names)
+    assert names["mean"].shape == names["score"].shape == (1000, 49)
+
+
+def test_the_version_is_the_same_everywhere():
+    import heatprior
+
+    for name in ("pyproject.toml", "CITATION.cff"):
+        assert re.search(rf'^version[ :=]+"?{re.escape(heatprior.__version__)}"?$', (ROOT / name).read_text(), re.M)

@@ -1,0 +1,76 @@
+import os
+
+import pytest
+
+from heatprior import OutputFileError
+from heatprior.files import check_output, replacing
+
+
+def test_the_file_appears_whole_when_the_block_ends(tmp_path):
+    path = tmp_path / "result.txt"
+    with replacing(path) as temporary:
+        temporary.write_text("new")
+        assert not path.exists()
+        assert temporary.parent == path.parent
+        assert temporary.suffix == path.suffix
+    assert path.read_text() == "new"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
+def test_the_old_file_stays_when_the_block_fails(tmp_path, error):
+    path = tmp_path / "result.txt"
+    path.write_text("old")
+
+    def fail():
+        with replacing(path) as temporary:
+            temporary.write_text("half")
+            raise error
+
+    with pytest.raises(error):
+        fail()
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_new_files_have_the_usual_permissions(tmp_path):
+    usual, path = tmp_path / "usual", tmp_path / "result"
+    usual.touch()
+    with replacing(path) as temporary:
+        temporary.write_text("new")
+    assert path.stat().st_mode == usual.stat().st_mode
+
+
+def test_an_output_is_accepted_where_it_can_be_written(tmp_path):
+    check_output(tmp_path / "new.png", force=False)
+    (tmp_path / "old.png").touch()
+    check_output(tmp_path / "old.png", force=True)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("folder", "it is a folder; give a file name inside it"),
+        ("missing/new.png", "does not exist; create it first"),
+        ("old.png/new.png", "does not exist; create it first"),
+        ("old.png", "exists already; choose another name or add --force to replace it"),
+    ],
+)
+def test_an_output_that_could_not_be_written_is_refused_at_once(tmp_path, name, message):
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "old.png").touch()
+    with pytest.raises(OutputFileError) as refusal:
+        check_output(tmp_path / name, force=False)
+    assert message in str(refusal.value)
+    assert str(tmp_path / name) in str(refusal.value)
+    assert "\n" not in str(refusal.value)
+
+
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may write anywhere")
+def test_a_folder_without_permission_is_refused(tmp_path):
+    tmp_path.chmod(0o500)
+    try:
+        with pytest.raises(OutputFileError, match="is not writable; choose another"):
+            check_output(tmp_path / "new.png", force=False)
+    finally:
+        tmp_path.chmod(0o700)

@@ -1,0 +1,131 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+import heatprior as hp
+from heatprior import pictures
+from heatprior.pictures import PAPER_SIGMAS, draw_patches, draw_prior
+from heatprior.priors.handmade import dct_prior
+
+NOWHERE = Path("never-written.png")
+
+
+@pytest.fixture
+def drawn(monkeypatch: pytest.MonkeyPatch) -> list[Figure]:
+    """The figures that would have been saved."""
+    figures: list[Figure] = []
+    monkeypatch.setattr(pictures, "_save", lambda figure, _: figures.append(figure))
+    return figures
+
+
+def patches_of(levels: int, count: int, size: int = 7) -> np.ndarray:
+    return np.random.default_rng(0).normal(scale=0.2, size=(levels, count, size, size))
+
+
+def assert_all_text_is_inside_and_apart(figure: Figure) -> None:
+    figure.draw_without_rendering()
+    page = figure.bbox.padded(-1)
+    extents = []
+    for axes in figure.axes:
+        ticks = [*axes.get_xticklabels(), *axes.get_yticklabels()] if axes.axison else []
+        labels = [axes.title, *axes.texts, *ticks]
+        extents += [label.get_window_extent() for label in labels if label.get_text() and label.get_visible()]
+    extents += [text.get_window_extent() for text in figure.texts]
+    extents += [legend.get_window_extent() for legend in figure.legends]
+    for place, extent in enumerate(extents):
+        assert page.x0 <= extent.x0
+        assert page.y0 <= extent.y0
+        assert extent.x1 <= page.x1
+        assert extent.y1 <= page.y1
+        assert extent.count_overlaps(extents[:place]) == 0
+
+
+@pytest.mark.parametrize(("levels", "count"), [(1, 1), (2, 3), (5, 36), (7, 100)])
+def test_no_text_of_a_picture_of_patches_is_clipped(drawn: list[Figure], levels: int, count: int):
+    draw_patches(patches_of(levels, count), [0.025] * levels, NOWHERE)
+    assert_all_text_is_inside_and_apart(drawn[0])
+
+
+@pytest.mark.parametrize("size", [2, 3, 5, 7, 15])
+def test_no_text_of_a_picture_of_a_prior_is_clipped(drawn: list[Figure], size: int):
+    draw_prior(dct_prior(size), NOWHERE)
+    assert_all_text_is_inside_and_apart(drawn[0])
+
+
+def test_every_patch_is_shown_in_its_place_with_one_contrast_per_level(drawn: list[Figure]):
+    patches = patches_of(1, 5, 4) * np.array([1, 10])[:, None, None, None]
+    draw_patches(patches, [0.0, 0.5], NOWHERE)
+    assert [axes.get_title() for axes in drawn[0].axes] == ["σ = 0", "σ = 0.5"]
+    contrasts = []
+    for axes, level in zip(drawn[0].axes, patches, strict=True):
+        (image,) = axes.get_images()
+        sheet = np.ma.filled(image.get_array(), np.nan)
+        for place, patch in enumerate(level):
+            row, column = divmod(place, 3)
+            np.testing.assert_array_equal(sheet[5 * row : 5 * row + 4, 5 * column : 5 * column + 4], patch)
+        darkest, brightest = image.get_clim()
+        assert darkest == -brightest
+        contrasts.append(brightest)
+    assert contrasts[1] == pytest.approx(10 * contrasts[0])
+
+
+def test_patches_without_any_contrast_are_grey(drawn: list[Figure]):
+    draw_patches(np.zeros((1, 4, 3, 3)), [0.0], NOWHERE)
+    assert drawn[0].axes[0].get_images()[0].get_clim() == (-1, 1)
+
+
+def test_filters_rise_in_norm_and_state_their_range(drawn: list[Figure]):
+    prior = dct_prior(3)
+    draw_prior(prior, NOWHERE)
+    shown = [np.asarray(axes.get_images()[0].get_array()) for axes in drawn[0].axes[::2]]
+    norms = [np.linalg.norm(kernel) for kernel in shown]
+    assert norms == sorted(norms)
+    np.testing.assert_allclose(norms, np.sort(prior.filters.norms))
+    for axes, kernel in zip(drawn[0].axes[::2], shown, strict=True):
+        low, high = axes.get_title().strip("[]").replace("−", "-").split(", ")
+        assert float(low) == pytest.approx(kernel.min(), rel=0.05)
+        assert float(high) == pytest.approx(kernel.max(), rel=0.05)
+
+
+def test_below_each_filter_stand_its_potentials(drawn: list[Figure]):
+    prior = dct_prior(3)
+    draw_prior(prior, NOWHERE)
+    order = np.argsort(prior.filters.norms, kind="stable")
+    for axes, j in zip(drawn[0].axes[1::2], order, strict=True):
+        lines = axes.get_lines()
+        assert len({line.get_color() for line in lines}) == len(PAPER_SIGMAS)
+        for line, sigma in zip(lines, PAPER_SIGMAS, strict=True):
+            u = np.repeat(np.asarray(line.get_xdata())[:, None], prior.filters.count, axis=1)
+            expected = -prior.experts.log_density(u, sigma * prior.filters.norms)[:, j]
+            np.testing.assert_allclose(line.get_ydata(), expected)
+
+
+@pytest.mark.parametrize(("most", "shown"), [(1, 1), (3, 3), (8, 8), (100, 8)])
+def test_of_many_filters_so_many_are_drawn_both_ends_among_them(drawn: list[Figure], most: int, shown: int):
+    prior = dct_prior(3)
+    draw_prior(prior, NOWHERE, filters=most)
+    norms = [np.linalg.norm(axes.get_images()[0].get_array()) for axes in drawn[0].axes[::2]]
+    assert len(norms) == shown
+    assert norms[0] == pytest.approx(prior.filters.norms.min())
+    if most > 1:
+        assert norms[-1] == pytest.approx(prior.filters.norms.max())
+
+
+def test_a_name_of_dollars_is_no_formula(drawn: list[Figure]):
+    prior = dct_prior(2)
+    draw_prior(hp.PatchPrior(prior.filters, prior.experts, {"name": r"$\frac{$" * 9}), NOWHERE)
+    assert_all_text_is_inside_and_apart(drawn[0])
+
+
+def test_refuses_what_it_cannot_draw(tmp_path: Path):
+    with pytest.raises(hp.InvalidInputError, match="give one for each"):
+        draw_patches(patches_of(2, 1), [0.1], tmp_path / "a.png")
+    with pytest.raises(hp.InvalidInputError, match="at least one"):
+        draw_prior(dct_prior(2), tmp_path / "a.png", filters=0)
+    with pytest.raises(hp.InvalidInputError, match=r"\.png, \.pdf, \.svg"):
+        draw_prior(dct_prior(2), tmp_path / "a.gif")
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,44 @@
+import numpy as np
+import pytest
+
+from heatprior import PriorFileError, load
+from heatprior.zoo import names
+
+every_name = pytest.mark.parametrize("name", names())
+
+
+def test_some_prior_is_shipped():
+    assert names()
+
+
+@every_name
+def test_every_shipped_prior_loads_and_has_a_card(name):
+    prior = load(name)
+    assert prior.card
+    assert np.isfinite(prior.log_prob(prior.sample(3, 0.1, rng=np.random.default_rng(0)), 0.1)).all()
+
+
+@every_name
+def test_a_shipped_prior_can_be_saved_and_loaded_by_its_path(name, tmp_path):
+    load(name).save(tmp_path / "copy.safetensors")
+    np.testing.assert_array_equal(load(tmp_path / "copy.safetensors").filters.matrix, load(name).filters.matrix)
+
+
+def test_an_unknown_name_is_refused_with_the_known_ones():
+    with pytest.raises(PriorFileError) as refusal:
+        load("no-such-prior")
+    assert all(name in str(refusal.value) for name in names())
+    assert "or give a path" in str(refusal.value)
+    assert "\n" not in str(refusal.value)
+
+
+def test_a_name_with_a_suffix_is_a_path(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(PriorFileError, match=r"cannot read no\.safetensors: there is no such file; give the path"):
+        load("no.safetensors")
+
+
+def test_a_shipped_name_wins_over_a_folder_of_that_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / names()[0]).mkdir()
+    assert load(names()[0]).card
