@@ -51,8 +51,8 @@ def test_an_output_is_accepted_where_it_can_be_written(tmp_path):
     ("name", "message"),
     [
         ("folder", "it is a folder; give a file name inside it"),
-        ("missing/new.png", "does not exist; create it first"),
-        ("old.png/new.png", "does not exist; create it first"),
+        ("missing/new.png", "does not exist; create the folder first"),
+        ("old.png/new.png", "is a file; create the folder first"),
         ("old.png", "exists already; choose another name or add --force to replace it"),
     ],
 )

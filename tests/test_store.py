@@ -15,7 +15,13 @@ from heatprior import PatchPrior, PriorFileError, load
 
 PRIOR = patch_prior(3, 4, 9)
 CARD = {"name": "test", "made": "by hand, σ² × 2", "steps": 3, "nested": {"sigma": [0.0, 0.4]}}
-HEADER = {"format": "heatprior", "version": "1", "kind": "patch", "card": "{}"}
+
+
+def header(**change):
+    return {"heatprior": json.dumps({"version": 1, "kind": "patch", "card": {}} | change)}
+
+
+HEADER = header()
 
 
 def tensors():
@@ -119,18 +125,26 @@ def test_missing_files_and_folders_are_refused(path, tmp_path):
 
 
 BAD_HEADERS = {
-    "of something else": ({"format": "pt"}, "is a safetensors file but not a prior of heatprior"),
-    "of a later version": ({"version": "2"}, "has layout version 2 but this heatprior reads 1; update heatprior"),
-    "of an unknown kind": ({"kind": "wavelet"}, "holds a prior of unknown kind 'wavelet'; update heatprior"),
-    "with a card that is not JSON": ({"card": "{"}, "has a card that is not JSON"),
-    "with a card that is a list": ({"card": "[1]"}, "has a card that is not a JSON object"),
+    "another version": (header(version=2), "layout version 2 but this heatprior reads 1; update heatprior"),
+    "no version": (header(version=None), "layout version None but this heatprior reads 1; update heatprior"),
+    "another kind": (header(kind="unheard-of"), "unknown kind 'unheard-of'; update heatprior"),
+    "another format": ({"other": "1"}, "not a prior of heatprior; make one with prior.save"),
+    "a header that is not JSON": ({"heatprior": "{"}, "a header that is not JSON; get a fresh copy"),
+    "a header that is no object": ({"heatprior": "[1]"}, "a header without a card; get a fresh copy"),
+    "a card that is no object": (header(card=[1]), "a header without a card; get a fresh copy"),
 }
+
+
+def test_the_same_prior_gives_the_same_bytes(tmp_path):
+    for name in ("one", "two"):
+        PRIOR.save(tmp_path / name)
+    assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
 
 
 @pytest.mark.parametrize("bad", BAD_HEADERS)
 def test_files_with_a_wrong_header_are_refused(path, bad):
-    change, message = BAD_HEADERS[bad]
-    save_file(tensors(), path, metadata=HEADER | change)
+    metadata, message = BAD_HEADERS[bad]
+    save_file(tensors(), path, metadata=metadata)
     assert message in refusal(path)
 
 

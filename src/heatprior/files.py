@@ -38,7 +38,8 @@ def check_output(path: Path, *, force: bool) -> None:
     if path.is_dir():
         raise OutputFileError(f"cannot write {path}: it is a folder; give a file name inside it")
     if not path.parent.is_dir():
-        raise OutputFileError(f"cannot write {path}: the folder {path.parent} does not exist; create it first")
+        what = "is a file" if path.parent.exists() else "does not exist"
+        raise OutputFileError(f"cannot write {path}: {path.parent} {what}; create the folder first")
     if not os.access(path.parent, os.W_OK):
         raise OutputFileError(f"cannot write {path}: the folder {path.parent} is not writable; choose another")
     if path.exists() and not force:

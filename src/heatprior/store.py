@@ -1,7 +1,7 @@
 """One prior, one safetensors file: named arrays plus a card, never pickle.
 
-The header of the file carries `format` (always "heatprior"), `version` of the layout, `kind` of the prior and the
-`card`: a JSON object that says how the prior was made.
+The header of the file carries, under the key "heatprior", one JSON object: the `version` of the layout, the `kind` of
+the prior, and the `card`, which says how it was made. (One key, since safetensors writes several in random order.)
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from heatprior.errors import PriorFileError
 from heatprior.files import replacing
 
 FORMAT = "heatprior"
-VERSION = "1"
+VERSION = 1
 TENSORS = {"patch": {"filters", "log_weights", "reach"}}  # what a file of each kind holds
 
 
@@ -34,16 +34,11 @@ class PriorFile:
 
 
 def write_prior_file(path: Path, contents: PriorFile) -> None:
-    """Write `contents`; the file appears only when it is whole."""
-    metadata = {
-        "format": FORMAT,
-        "version": VERSION,
-        "kind": contents.kind,
-        "card": json.dumps(dict(contents.card), sort_keys=True),
-    }
+    """Write `contents`; the file appears only when it is whole. The same contents give the same bytes."""
+    header = {"version": VERSION, "kind": contents.kind, "card": dict(contents.card)}
     with replacing(path) as temporary:
         try:
-            save_file(dict(contents.tensors), str(temporary), metadata=metadata)
+            save_file(dict(contents.tensors), str(temporary), metadata={FORMAT: json.dumps(header, sort_keys=True)})
         except SafetensorError as error:  # its word for a full disk
             raise OSError(str(error)) from error
 
@@ -55,32 +50,31 @@ def read_prior_file(path: Path) -> PriorFile:
         raise PriorFileError(f"cannot read {path}: {what}; give the path of a prior (.safetensors)")
     try:
         with safe_open(str(path), framework="numpy") as file:
-            metadata = file.metadata() or {}
-            _check_header(path, metadata)
+            header = _read_header(path, file.metadata() or {})
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except (SafetensorError, OSError, TypeError, AttributeError) as error:  # the last two: types that numpy lacks
         raise PriorFileError(
-            f"{path} is not a prior, or is damaged or cut short ({error}); "
-            "get a fresh copy, or make one with prior.save"
+            f"{path} is not a prior, or is damaged or cut short ({error}); get a fresh copy or use prior.save"
         ) from error
-    missing = TENSORS[metadata["kind"]] - tensors.keys()
+    missing = TENSORS[header["kind"]] - tensors.keys()
     if missing:
         raise PriorFileError(f"{path} lacks {', '.join(sorted(missing))}; get a fresh copy")
-    return PriorFile(metadata["kind"], tensors, json.loads(metadata["card"]))
+    return PriorFile(header["kind"], tensors, header["card"])
 
 
-def _check_header(path: Path, metadata: Mapping[str, str]) -> None:
-    if metadata.get("format") != FORMAT:
+def _read_header(path: Path, metadata: Mapping[str, str]) -> dict[str, Any]:
+    if FORMAT not in metadata:
         raise PriorFileError(f"{path} is a safetensors file but not a prior of heatprior; make one with prior.save")
-    if metadata.get("version") != VERSION:
-        raise PriorFileError(
-            f"{path} has layout version {metadata.get('version')} but this heatprior reads {VERSION}; update heatprior"
-        )
-    if metadata.get("kind") not in TENSORS:
-        raise PriorFileError(f"{path} holds a prior of unknown kind {metadata.get('kind')!r}; update heatprior")
     try:
-        card = json.loads(metadata.get("card", ""))
+        header = json.loads(metadata[FORMAT])
     except json.JSONDecodeError as error:
-        raise PriorFileError(f"{path} has a card that is not JSON; get a fresh copy") from error
-    if not isinstance(card, dict):
-        raise PriorFileError(f"{path} has a card that is not a JSON object; get a fresh copy")
+        raise PriorFileError(f"{path} has a header that is not JSON; get a fresh copy") from error
+    if not isinstance(header, dict) or not isinstance(header.get("card"), dict):
+        raise PriorFileError(f"{path} has a header without a card; get a fresh copy")
+    if header.get("version") != VERSION:
+        raise PriorFileError(
+            f"{path} has layout version {header.get('version')} but this heatprior reads {VERSION}; update heatprior"
+        )
+    if header.get("kind") not in TENSORS:
+        raise PriorFileError(f"{path} holds a prior of unknown kind {header.get('kind')!r}; update heatprior")
+    return header

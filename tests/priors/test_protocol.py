@@ -62,8 +62,8 @@ def test_tweedie_is_the_posterior_mean_by_quadrature(prior, sigma):
 @every_prior
 def test_tweedie_is_the_posterior_mean_by_monte_carlo(prior):
     span = span_of(prior)
-    y = prior.sample(1, 1.0, rng=np.random.default_rng(5))[0]
-    laws.tweedie_is_the_posterior_mean_of_samples(prior, span, y, 1.0, rng=np.random.default_rng(6))
+    y = prior.sample(1, 2.0, rng=np.random.default_rng(5))[0]
+    laws.tweedie_is_the_posterior_mean_of_samples(prior, span, y, 2.0, rng=np.random.default_rng(6))
 
 
 @every_small_prior

@@ -28,7 +28,8 @@ from heatprior.priors.protocol import Posterior
 from heatprior.store import PriorFile, write_prior_file
 
 KIND = "patch"
-CHUNK = 1024  # patches whose responses each thread has in memory at once
+LARGEST_SIGMA = 1e6  # of any use; beyond it squares might overflow
+CHUNK = 512  # patches whose responses each thread has in memory at once
 MOST_EXPLICIT_COMPONENTS = 100_000
 
 
@@ -117,8 +118,13 @@ class PatchPrior:
         """
         if count < 0:
             raise InvalidInputError(f"count is {count}; expected 0 or more")
-        tau = _as_sigma(sigma, (count,))[:, None] * self.filters.norms
-        return self.filters.reconstruct(self.experts.sample(count, tau, rng=rng))
+        sigmas = _as_sigma(sigma, (count,))[:, None]
+        patches = np.empty((count, self.filters.pixels))
+        for start in range(0, count, CHUNK):
+            tau = sigmas[start : start + CHUNK] * self.filters.norms
+            responses = self.experts.sample(len(tau), tau, rng=rng)
+            patches[start : start + CHUNK] = self.filters.reconstruct(responses)
+        return patches
 
     def as_gaussian_mixture(self) -> ExplicitMixture:
         """The same density written out as L^J Gaussians on the patch space (Theorem 1). For tiny J and L only.
@@ -202,8 +208,12 @@ def _as_sigma(sigma: ArrayLike, shape: tuple[int, ...]) -> FloatArray:
     values = np.asarray(sigma)
     if values.dtype.kind not in "iuf":
         raise InvalidInputError(f"sigma is of type {values.dtype}; expected a number or an array of numbers")
-    if not (np.isfinite(values).all() and (values >= 0).all()):
-        raise InvalidInputError("sigma must be finite and not negative: it is the standard deviation of the noise")
+    bad = values[~((values >= 0) & (values <= LARGEST_SIGMA))]
+    if bad.size:
+        raise InvalidInputError(
+            f"sigma is {bad.flat[0]:g}; it must be finite and not negative, at most {LARGEST_SIGMA:g}: the standard "
+            "deviation of the noise, grey levels being 0 to 1"
+        )
     try:
         return np.broadcast_to(values.astype(np.float64), shape)
     except ValueError as error:

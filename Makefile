@@ -1,0 +1,58 @@
+# Every target makes what it needs, from a bare Python: `make test PYTHON=python3.12` chooses which.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.NOTPARALLEL:
+.PHONY: help demo test check bench clean same-python
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: $(VENV)/installed-base ## Draw patches from a prior at five noise levels
+	@mkdir -p out
+	@$(BIN)/heatprior sample dct7 -o out/demo.png --force
+	@echo "Look at out/demo.png: each panel shows the same patches, under more and more noise."
+
+test: $(VENV)/installed-test ## Run the tests (ARGS="-k name" is handed to pytest)
+	$(BIN)/python -m pytest $(ARGS)
+
+check: $(VENV)/installed-check ## Check style and types
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+
+bench: $(VENV)/installed-bench ## Measure speed and memory
+	$(BIN)/python benchmarks/run.py
+
+clean: ## Remove the virtual environment, caches and outputs
+	rm -rf $(VENV) out build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	find src tests benchmarks experiments -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+
+# One empty file for each set of extras that is installed; a newer pyproject.toml asks for it again.
+$(VENV)/installed-%: pyproject.toml $(VENV)/made | same-python
+	@echo "Installing heatprior$(if $(filter-out base,$*), with its extra '$*') into $(VENV); the first time takes a minute or two"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.$(if $(filter-out base,$*),[$*])' \
+		|| { echo "make: pip could not install heatprior (see above); is there a network?" >&2; exit 1; }
+	@touch $@
+
+$(VENV)/made:
+	@"$(PYTHON)" -c '' 2>/dev/null \
+		|| { echo "make: '$(PYTHON)' does not run; name a Python 3.11 to 3.13, as in make test PYTHON=python3.12" >&2; exit 1; }
+	@"$(PYTHON)" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' \
+		|| { echo "make: heatprior needs Python 3.11 to 3.13 but '$(PYTHON)' is $$("$(PYTHON)" -V 2>&1);" \
+			"name another, as in make test PYTHON=python3.12" >&2; exit 1; }
+	@echo "Making the virtual environment $(VENV) with $$("$(PYTHON)" -V 2>&1)"
+	@"$(PYTHON)" -m venv $(VENV) \
+		|| { echo "make: '$(PYTHON) -m venv' failed; on Debian or Ubuntu, apt install python3-venv" >&2; exit 1; }
+	@touch $@
+
+# An environment keeps the Python it was made with: say so rather than test another one than was asked for.
+same-python: $(VENV)/made
+ifneq ($(origin PYTHON),file)
+	@asked=$$("$(PYTHON)" -V 2>/dev/null || echo "no Python that runs"); here=$$($(BIN)/python -V); \
+	test "$$asked" = "$$here" \
+		|| { echo "make: $(VENV) has $$here but '$(PYTHON)' is $$asked; run make clean first" >&2; exit 1; }
+endif

@@ -1,0 +1,83 @@
+"""The command line: parse, call, report. A refusal is one line on stderr and exit code 2, never a traceback.
+
+What is slow to import is imported inside the commands, so that `heatprior --help` is instant.
+"""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Sequence
+from typing import Annotated, cast
+
+import typer
+
+from heatprior import __version__
+from heatprior.cli import sample, show
+from heatprior.errors import HeatpriorError
+
+REFUSED = 2
+INTERRUPTED = 130
+# What typer raises for wrong usage, ClickException: newer typers hide the click that it comes from.
+ParsingError = cast("type[typer.BadParameter]", typer.BadParameter.__mro__[2])
+# The \b keeps the lines as they are.
+EXAMPLES = """\b
+Examples:
+  heatprior sample -o patches.png    draw patches from a prior
+  heatprior show dct7 -o dct7.png    see its filters and potentials
+"""
+
+app = typer.Typer(
+    name="heatprior",
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"heatprior {__version__}")
+        raise typer.Exit
+
+
+@app.callback(invoke_without_command=True, epilog=EXAMPLES)
+def heatprior(
+    context: typer.Context,
+    version: Annotated[  # noqa: ARG001 (its callback acts on it)
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """Image priors in closed form at every noise level."""
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+app.command(epilog=sample.EXAMPLES)(sample.sample)
+app.command(epilog=show.EXAMPLES)(show.show)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code; the entry point of `heatprior` and `python -m heatprior`."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # a terminal that lacks × or σ is no reason to fail
+    try:
+        code = app(arguments, prog_name="heatprior", standalone_mode=False)
+    except HeatpriorError as error:
+        return _refuse(str(error))
+    except ParsingError as error:
+        command = error.ctx.command_path if error.ctx else "heatprior"
+        return _refuse(f"{error.format_message()} (see {command} --help)")
+    except MemoryError as error:
+        return _refuse(f"not enough memory; ask for less ({str(error) or 'MemoryError'})")
+    except OSError as error:
+        return _refuse(str(error))
+    except (KeyboardInterrupt, typer.Abort):
+        return INTERRUPTED
+    return code if isinstance(code, int) else 0
+
+
+def _refuse(reason: str) -> int:
+    typer.echo(f"heatprior: error: {' '.join(reason.split())}", err=True)
+    return REFUSED

@@ -1,0 +1,154 @@
+"""Training a patch prior by denoising score matching, section 4.1: the loop, without files and without a screen.
+
+Every batch is a function of the seed and of the number of the step alone, so a run that is interrupted and taken up
+again from its state ends with the same bits as one that was left alone.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from heatprior.arrays import FloatArray
+from heatprior.datasets import PatchSource
+from heatprior.errors import InvalidInputError
+from heatprior.kernels.threads import for_each
+from heatprior.learning.adam import ProjectedAdam
+from heatprior.learning.ipalm import IPalm
+from heatprior.learning.objective import Objective, Point
+from heatprior.learning.projections import project_orthogonal
+from heatprior.learning.score_matching import NoisyBatch, ScoreMatching
+from heatprior.priors.experts import PAPER_COMPONENTS, Experts
+from heatprior.priors.filters import FilterBank
+from heatprior.priors.patch import PatchPrior
+
+PIECES = 8  # parts of a batch that run side by side; fixed, so that results do not depend on the number of threads
+
+
+@dataclass(frozen=True)
+class TrainingConfig:
+    """How a prior is trained. The defaults are the paper's (section 4.1) but for the optimiser."""
+
+    size: int = 7
+    components: int = PAPER_COMPONENTS
+    reach: float = 1.0
+    batch: int = 3200
+    steps: int = 10_000
+    sigma_min: float = 0.0
+    sigma_max: float = 0.4
+    optimizer: str = "adam"
+    filter_rate: float = 0.02
+    logit_rate: float = 0.1
+    projection_steps: int = 3
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        positive = {"size": 2, "components": 2, "batch": PIECES, "steps": 1, "projection_steps": 1}
+        for name, least in positive.items():
+            if getattr(self, name) < least:
+                raise InvalidInputError(f"{name} is {getattr(self, name)}; expected at least {least}")
+        if not 0.0 <= self.sigma_min <= self.sigma_max or self.sigma_max <= 0.0:
+            raise InvalidInputError(
+                f"noise levels {self.sigma_min} to {self.sigma_max}; expected 0 ≤ min ≤ max, 0 < max"
+            )
+        if self.optimizer not in ("adam", "ipalm"):
+            raise InvalidInputError(f"optimizer is {self.optimizer!r}; expected 'adam' or 'ipalm'")
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What one step reports: its number (1 for the first), the loss before it, and the seconds since the start."""
+
+    step: int
+    loss: float
+    seconds: float
+
+
+class Training:
+    """A run: its parameters, the state of its optimiser, and how many steps are done."""
+
+    def __init__(self, config: TrainingConfig, source: PatchSource) -> None:
+        if source.size != config.size:
+            raise InvalidInputError(f"the source cuts patches of size {source.size} but the prior has {config.size}")
+        self.config = config
+        self.source = source
+        self.done = 0
+        count = config.size**2 - 1
+        start = np.random.default_rng(config.seed).normal(scale=1.0 / config.size, size=(count, config.size**2))
+        experts = Experts.initial(count, config.components, config.reach)
+        self.point: Point = [project_orthogonal(start, steps=config.projection_steps), np.array(experts.logits)]
+        self._optimizer: ProjectedAdam | IPalm = _OPTIMIZERS[config.optimizer].begin(self.point)
+
+    def run(self, steps: int) -> Iterator[Progress]:
+        """Do up to `steps` more steps, no further than the end of the run, and report after each."""
+        begin = time.perf_counter()
+        with threadpool_limits(limits=1, user_api="blas"):
+            for _ in range(min(steps, self.config.steps - self.done)):
+                loss = self._step()
+                yield Progress(self.done, loss, time.perf_counter() - begin)
+
+    def _step(self) -> float:
+        loss = ScoreMatching(self._batch(self.done), self.config.reach)
+        objective = Objective(loss.value, loss.gradient, (self._project, lambda logits: logits))
+        if isinstance(self._optimizer, ProjectedAdam):
+            cooling = 0.5 * (1.0 + np.cos(np.pi * self.done / self.config.steps))
+            rates = (self.config.filter_rate * cooling, self.config.logit_rate * cooling)
+            value, self.point = self._optimizer.step(self.point, objective, rates)
+        else:
+            value, self.point = self._optimizer.step(self.point, objective)
+        self.done += 1
+        return value
+
+    def _project(self, filters: FloatArray) -> FloatArray:
+        return project_orthogonal(filters, steps=self.config.projection_steps)
+
+    def _batch(self, step: int) -> Sequence[NoisyBatch]:
+        """Patches and noise, both without their mean, which zero-mean filters do not see."""
+        low, high = self.config.sigma_min, self.config.sigma_max
+        counts = np.diff(np.linspace(0, self.config.batch, PIECES + 1).astype(int))
+
+        def piece(number: int) -> NoisyBatch:
+            rng = np.random.default_rng([self.config.seed, step, number])
+            clean = self.source.draw(int(counts[number]), rng)
+            noise = rng.standard_normal(clean.shape)
+            sigma = np.asarray(
+                high - (high - low) * rng.random(clean.shape[1])
+            )  # never zero, unless that is all there is
+            return NoisyBatch(clean - clean.mean(axis=0), noise - noise.mean(axis=0), sigma)
+
+        return for_each(piece, range(PIECES))
+
+    def prior(self, card: dict[str, Any] | None = None) -> PatchPrior:
+        """The prior as it stands, its filters sorted by norm."""
+        filters, logits = self.point
+        order = np.argsort(np.linalg.norm(filters, axis=1))
+        training = {"training": {**asdict(self.config), "steps_done": self.done, "images": self.source.images}}
+        return PatchPrior(
+            FilterBank(filters[order]), Experts(logits[order], self.config.reach), {**training, **(card or {})}
+        )
+
+    def state(self) -> dict[str, FloatArray]:
+        """Everything needed to go on: parameters, optimiser and number of steps."""
+        return {
+            "filters": self.point[0],
+            "logits": self.point[1],
+            "done": np.array([self.done], dtype=np.float64),
+            **{f"optimizer.{name}": array for name, array in self._optimizer.state().items()},
+        }
+
+    def restore(self, state: dict[str, FloatArray]) -> None:
+        """Go on from `state`, of a run with the same configuration."""
+        if state["filters"].shape != self.point[0].shape or state["logits"].shape != self.point[1].shape:
+            raise InvalidInputError("the state belongs to a run with other sizes; start a new run")
+        self.point = [state["filters"].copy(), state["logits"].copy()]
+        self.done = int(state["done"][0])
+        optimizer = {name.removeprefix("optimizer."): x for name, x in state.items() if name.startswith("optimizer.")}
+        self._optimizer = _OPTIMIZERS[self.config.optimizer].from_state(optimizer)
+
+
+_OPTIMIZERS: dict[str, type[ProjectedAdam] | type[IPalm]] = {"adam": ProjectedAdam, "ipalm": IPalm}
