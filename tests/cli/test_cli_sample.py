@@ -81,8 +81,8 @@ def test_force_replaces(run: Run, folder: Path):
         ("-o new.gif", ".png, .pdf, .svg or .npy"),
         ("-o new", ".png, .pdf, .svg or .npy"),
         ("-o old.png", "--force"),
-        ("-o missing/new.png", "create it first"),
-        ("-o notes.txt/new.png", "create it first"),
+        ("-o missing/new.png", "create the folder first"),
+        ("-o notes.txt/new.png", "create the folder first"),
     ],
 )
 def test_refuses_in_one_line_and_leaves_nothing(run: Run, folder: Path, arguments: str, remedy: str):

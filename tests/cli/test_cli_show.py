@@ -47,7 +47,7 @@ def test_a_card_cannot_steer_the_terminal(run: Run):
         ("dct7 --filters 0", "--help"),
         ("dct7 -o new.npy", ".png, .pdf, .svg"),
         ("dct7 -o old.png", "--force"),
-        ("dct7 -o missing/new.png", "create it first"),
+        ("dct7 -o missing/new.png", "create the folder first"),
     ],
 )
 def test_refuses_in_one_line_and_leaves_nothing(run: Run, folder: Path, arguments: str, remedy: str):

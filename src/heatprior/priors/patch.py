@@ -215,7 +215,7 @@ def _as_sigma(sigma: ArrayLike, shape: tuple[int, ...]) -> FloatArray:
             "deviation of the noise, grey levels being 0 to 1"
         )
     try:
-        return np.broadcast_to(values.astype(np.float64), shape)
+        return np.broadcast_to(values.astype(np.float64, copy=False), shape)
     except ValueError as error:
         raise InvalidInputError(
             f"sigma has shape {values.shape} but the patches are {shape}; give one number, or one per patch"
