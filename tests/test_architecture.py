@@ -23,9 +23,10 @@ MAY_IMPORT = {
     "kernels": {"arrays"},
     "priors": BOTTOM | {"store", "kernels"},
     "zoo": BOTTOM | {"store", "priors"},
+    "bsds500": BOTTOM | {"images"},
     "datasets": BOTTOM | {"kernels", "images", "patches"},
     "pictures": BOTTOM | {"priors"},
-    "learning": BOTTOM | {"kernels", "priors", "datasets", "patches", "images", "store"},
+    "learning": BOTTOM | {"kernels", "priors", "bsds500", "datasets", "patches", "images", "store"},
     "restoration": BOTTOM | {"kernels", "priors", "zoo", "patches", "images"},
 }
 EVERYTHING_BELOW = set(MAY_IMPORT)
@@ -111,13 +112,14 @@ def loaded_by(statement):
 
 
 def test_importing_the_package_loads_nothing_slow():
-    slow = {"numba", "matplotlib", "typer", "scipy", "numpy", "skimage", "safetensors"}
+    slow = {"numba", "matplotlib", "typer", "scipy", "numpy", "skimage", "safetensors", "PIL", "pooch", "requests"}
     assert not loaded_by("import heatprior") & slow
     assert {"numba", "scipy"} <= loaded_by("import heatprior; heatprior.load")
 
 
 def test_computing_loads_no_picture_and_no_command_line():
-    assert not loaded_by("import heatprior; heatprior.PatchPrior, heatprior.load") & {"matplotlib", "typer", "skimage"}
+    names = "heatprior.PatchPrior, heatprior.load, heatprior.train"
+    assert not loaded_by(f"import heatprior; {names}") & {"matplotlib", "typer", "tqdm", "skimage", "PIL", "pooch"}
 
 
 @pytest.mark.parametrize("name", heatprior.__all__)

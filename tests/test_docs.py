@@ -49,6 +49,14 @@ def test_the_example_of_the_readme_runs(block):
     assert names["mean"].shape == names["score"].shape == (1000, 49)
 
 
+def test_every_setting_of_a_training_is_explained():
+    from heatprior import TrainingConfig
+
+    table = (ROOT / "docs" / "training.md").read_text().partition("## Settings")[2].partition("\n## ")[0]
+    missing = [name for name in TrainingConfig.__dataclass_fields__ if f"`{name}`" not in table]
+    assert missing == []
+
+
 def test_the_version_is_the_same_everywhere():
     import heatprior
 

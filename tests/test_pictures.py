@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 import heatprior as hp
 from heatprior import pictures
-from heatprior.pictures import PAPER_SIGMAS, draw_patches, draw_prior
+from heatprior.pictures import PAPER_SIGMAS, draw_log, draw_patches, draw_prior
 from heatprior.priors.handmade import dct_prior
 
 NOWHERE = Path("never-written.png")
@@ -119,6 +119,21 @@ def test_a_name_of_dollars_is_no_formula(drawn: list[Figure]):
     prior = dct_prior(2)
     draw_prior(hp.PatchPrior(prior.filters, prior.experts, {"name": r"$\frac{$" * 9}), NOWHERE)
     assert_all_text_is_inside_and_apart(drawn[0])
+
+
+@pytest.mark.parametrize("validated", [True, False])
+def test_a_log_shows_losses_and_validations(drawn: list[Figure], validated: bool):
+    steps, losses = [10.0, 20.0, 30.0], [3.0, 2.0, 1.5]
+    psnr = {"15": [np.nan, 28.0, 29.0] if validated else [np.nan] * 3, "25": [np.nan, 26.0, np.nan]}
+    draw_log(steps, losses, psnr if validated else {"15": psnr["15"]}, NOWHERE)
+    axes = drawn[0].axes
+    assert len(axes) == (2 if validated else 1)
+    np.testing.assert_array_equal(axes[0].get_lines()[0].get_xydata(), np.transpose([steps, losses]))
+    if validated:
+        first, second = axes[1].get_lines()
+        np.testing.assert_array_equal(first.get_xydata(), [[20.0, 28.0], [30.0, 29.0]])
+        np.testing.assert_array_equal(second.get_xydata(), [[20.0, 26.0]])
+        assert [text.get_text() for text in axes[1].get_legend().get_texts()] == ["15", "25"]
 
 
 def test_refuses_what_it_cannot_draw(tmp_path: Path):

@@ -6,7 +6,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from heatprior.errors import HeatpriorError, InvalidInputError, OutputFileError, PriorFileError
+    from heatprior.errors import (
+        DataMissingError,
+        HeatpriorError,
+        ImageFileError,
+        InvalidInputError,
+        OutputFileError,
+        PriorFileError,
+        TrainingError,
+    )
+    from heatprior.learning.loop import train
+    from heatprior.learning.training import TrainingConfig
     from heatprior.priors.experts import Experts
     from heatprior.priors.filters import FilterBank
     from heatprior.priors.patch import PatchPrior
@@ -17,30 +27,40 @@ __version__ = "0.1.0"
 
 # Where each public name lives. They are imported when first used: `import heatprior` costs nothing.
 _HOME = {
+    "DataMissingError": "errors",
     "DiffusedPrior": "priors.protocol",
     "Experts": "priors.experts",
     "FilterBank": "priors.filters",
     "HeatpriorError": "errors",
+    "ImageFileError": "errors",
     "InvalidInputError": "errors",
     "OutputFileError": "errors",
     "PatchPrior": "priors.patch",
     "Posterior": "priors.protocol",
     "PriorFileError": "errors",
+    "TrainingConfig": "learning.training",
+    "TrainingError": "errors",
     "load": "zoo",
+    "train": "learning.loop",
     "tweedie": "priors.protocol",
 }
 
 __all__ = [
+    "DataMissingError",
     "DiffusedPrior",
     "Experts",
     "FilterBank",
     "HeatpriorError",
+    "ImageFileError",
     "InvalidInputError",
     "OutputFileError",
     "PatchPrior",
     "Posterior",
     "PriorFileError",
+    "TrainingConfig",
+    "TrainingError",
     "load",
+    "train",
     "tweedie",
 ]
 

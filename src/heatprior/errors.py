@@ -15,5 +15,17 @@ class PriorFileError(HeatpriorError, ValueError):
     """A file is not a prior, is damaged, or holds parameters that are not those of a density."""
 
 
+class ImageFileError(HeatpriorError, ValueError):
+    """A file is not an image that can be read, or is damaged."""
+
+
+class DataMissingError(HeatpriorError, OSError):
+    """A public data set is not there, could not be fetched, or is not what it should be."""
+
+
+class TrainingError(HeatpriorError, RuntimeError):
+    """Training cannot go on: it diverged, or a run does not fit what was asked of it."""
+
+
 class OutputFileError(HeatpriorError, OSError):
     """A result cannot be written where it was asked for."""

@@ -25,10 +25,12 @@ def test_help_names_the_commands_and_an_example_on_a_line_of_its_own(run: Run, a
     assert "    heatprior sample -o patches.png    draw patches from a prior\n" in outcome.out
 
 
-def test_help_imports_nothing_slow():
+@pytest.mark.parametrize("command", ["sample", "train", "data"])
+def test_help_imports_nothing_slow(command: str):
+    slow = "{'numba', 'numpy', 'scipy', 'matplotlib', 'skimage', 'safetensors', 'PIL', 'pooch', 'requests', 'tqdm'}"
     script = (
-        "import sys; from heatprior.cli import main; main(['sample', '--help']);"
-        "print(sorted({'numba', 'numpy', 'scipy', 'matplotlib', 'skimage', 'safetensors'} & set(sys.modules)))"
+        f"import sys; from heatprior.cli import main; main(['{command}', '--help']);"
+        f"print(sorted({slow} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.endswith("[]\n")

@@ -13,7 +13,7 @@ from typing import Annotated, cast
 import typer
 
 from heatprior import __version__
-from heatprior.cli import sample, show
+from heatprior.cli import data, sample, show, train
 from heatprior.errors import HeatpriorError
 
 REFUSED = 2
@@ -25,6 +25,7 @@ EXAMPLES = """\b
 Examples:
   heatprior sample -o patches.png    draw patches from a prior
   heatprior show dct7 -o dct7.png    see its filters and potentials
+  heatprior train photos -o mine     learn a prior from a folder of images
 """
 
 app = typer.Typer(
@@ -56,6 +57,8 @@ def heatprior(
 
 app.command(epilog=sample.EXAMPLES)(sample.sample)
 app.command(epilog=show.EXAMPLES)(show.show)
+app.command(epilog=train.EXAMPLES)(train.train)
+app.command(epilog=data.EXAMPLES)(data.data)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

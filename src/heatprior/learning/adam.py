@@ -1,4 +1,8 @@
-"""Projected Adam: Adam's step in all blocks at once, then the projection of each block onto its constraint."""
+"""Projected Adam: Adam's step in all blocks at once, then the projection of each block onto its constraint.
+
+A block under a constraint has one step size for all its entries. Adam's own, one for each entry, would turn the part of
+the gradient that stands on the constraint into one along it, and so end elsewhere than at the minimum.
+"""
 
 from __future__ import annotations
 
@@ -29,11 +33,14 @@ class ProjectedAdam:
         self.steps += 1
         moved = []
         for block, (x, gradient, rate) in enumerate(zip(point, gradients, rates, strict=True)):
+            project = objective.projections[block]
+            square = gradient**2 if project is None else np.full_like(gradient, (gradient**2).mean())
             self.means[block] = DECAY_MEAN * self.means[block] + (1.0 - DECAY_MEAN) * gradient
-            self.squares[block] = DECAY_SQUARE * self.squares[block] + (1.0 - DECAY_SQUARE) * gradient**2
+            self.squares[block] = DECAY_SQUARE * self.squares[block] + (1.0 - DECAY_SQUARE) * square
             mean = self.means[block] / (1.0 - DECAY_MEAN**self.steps)
-            square = self.squares[block] / (1.0 - DECAY_SQUARE**self.steps)
-            moved.append(objective.projections[block](x - rate * mean / (np.sqrt(square) + TINY)))
+            scale = np.sqrt(self.squares[block] / (1.0 - DECAY_SQUARE**self.steps)) + TINY
+            stepped = x - rate * mean / scale
+            moved.append(stepped if project is None else project(stepped))
         return value, moved
 
     def state(self) -> dict[str, FloatArray]:

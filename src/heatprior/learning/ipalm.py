@@ -41,7 +41,8 @@ class IPalm:
             first_value = value if block == 0 else first_value
             for _ in range(MOST_BACKTRACKS):
                 lipschitz = self.lipschitz[block]
-                candidate = project(z - gradient / lipschitz)
+                stepped = z - gradient / lipschitz
+                candidate = stepped if project is None else project(stepped)
                 move = candidate - z
                 bound = value + float(np.vdot(gradient, move)) + 0.5 * lipschitz * float(np.vdot(move, move))
                 trial[block] = candidate

@@ -12,7 +12,7 @@ Point = list[FloatArray]  # one array for each block of variables
 
 @dataclass(frozen=True)
 class Objective:
-    """A smooth function of several blocks, and for each block the projection onto its constraint.
+    """A smooth function of several blocks, and for each block the projection onto its constraint, or None.
 
     `value(point)` is the function; `gradient(point, block)` gives the value and the gradient in one block, or in all of
     them, as a list, for `block=None`.
@@ -20,4 +20,4 @@ class Objective:
 
     value: Callable[[Point], float]
     gradient: Callable[[Point, int | None], tuple[float, Point]]
-    projections: Sequence[Callable[[FloatArray], FloatArray]]
+    projections: Sequence[Callable[[FloatArray], FloatArray] | None]

@@ -32,23 +32,29 @@ PIECES = 8  # parts of a batch that run side by side; fixed, so that results do 
 
 @dataclass(frozen=True)
 class TrainingConfig:
-    """How a prior is trained. The defaults are the paper's (section 4.1) but for the optimiser."""
+    """How a prior is trained: the paper's settings (section 4.1), but for the optimiser and the choice of noise levels.
+
+    Noise levels are drawn between `sigma_min` and `sigma_max`, uniformly or uniformly in their logarithm (`noise`). The
+    prior is the running average of the iterates over about `averaged` steps. docs/training.md gives the reasons.
+    """
 
     size: int = 7
     components: int = PAPER_COMPONENTS
     reach: float = 1.0
     batch: int = 3200
     steps: int = 10_000
-    sigma_min: float = 0.0
+    noise: str = "log"
+    sigma_min: float = 0.01
     sigma_max: float = 0.4
     optimizer: str = "adam"
-    filter_rate: float = 0.02
+    filter_rate: float = 0.035  # of an entry of the filters in one step, in units of their first deviation, 1/size
     logit_rate: float = 0.1
+    averaged: int = 500
     projection_steps: int = 3
     seed: int = 0
 
     def __post_init__(self) -> None:
-        positive = {"size": 2, "components": 2, "batch": PIECES, "steps": 1, "projection_steps": 1}
+        positive = {"size": 2, "components": 2, "batch": PIECES, "steps": 1, "averaged": 1, "projection_steps": 1}
         for name, least in positive.items():
             if getattr(self, name) < least:
                 raise InvalidInputError(f"{name} is {getattr(self, name)}; expected at least {least}")
@@ -56,6 +62,10 @@ class TrainingConfig:
             raise InvalidInputError(
                 f"noise levels {self.sigma_min} to {self.sigma_max}; expected 0 ≤ min ≤ max, 0 < max"
             )
+        if self.noise not in ("log", "uniform"):
+            raise InvalidInputError(f"noise is {self.noise!r}; expected 'log' or 'uniform'")
+        if self.noise == "log" and not self.sigma_min > 0.0:
+            raise InvalidInputError("zero noise has no logarithm; give a positive sigma_min, or noise='uniform'")
         if self.optimizer not in ("adam", "ipalm"):
             raise InvalidInputError(f"optimizer is {self.optimizer!r}; expected 'adam' or 'ipalm'")
 
@@ -82,6 +92,7 @@ class Training:
         start = np.random.default_rng(config.seed).normal(scale=1.0 / config.size, size=(count, config.size**2))
         experts = Experts.initial(count, config.components, config.reach)
         self.point: Point = [project_orthogonal(start, steps=config.projection_steps), np.array(experts.logits)]
+        self._average: Point = [x.copy() for x in self.point]
         self._optimizer: ProjectedAdam | IPalm = _OPTIMIZERS[config.optimizer].begin(self.point)
 
     def run(self, steps: int) -> Iterator[Progress]:
@@ -94,14 +105,15 @@ class Training:
 
     def _step(self) -> float:
         loss = ScoreMatching(self._batch(self.done), self.config.reach)
-        objective = Objective(loss.value, loss.gradient, (self._project, lambda logits: logits))
+        objective = Objective(loss.value, loss.gradient, (self._project, None))
         if isinstance(self._optimizer, ProjectedAdam):
-            cooling = 0.5 * (1.0 + np.cos(np.pi * self.done / self.config.steps))
-            rates = (self.config.filter_rate * cooling, self.config.logit_rate * cooling)
+            rates = (self.config.filter_rate / self.config.size, self.config.logit_rate)
             value, self.point = self._optimizer.step(self.point, objective, rates)
         else:
             value, self.point = self._optimizer.step(self.point, objective)
         self.done += 1
+        keep = 1.0 - 1.0 / min(self.config.averaged, 1.0 + self.done / 10.0)  # forget the start soon
+        self._average = [keep * old + (1.0 - keep) * new for old, new in zip(self._average, self.point, strict=True)]
         return value
 
     def _project(self, filters: FloatArray) -> FloatArray:
@@ -110,22 +122,22 @@ class Training:
     def _batch(self, step: int) -> Sequence[NoisyBatch]:
         """Patches and noise, both without their mean, which zero-mean filters do not see."""
         low, high = self.config.sigma_min, self.config.sigma_max
+        logarithmic = self.config.noise == "log"
         counts = np.diff(np.linspace(0, self.config.batch, PIECES + 1).astype(int))
 
         def piece(number: int) -> NoisyBatch:
             rng = np.random.default_rng([self.config.seed, step, number])
             clean = self.source.draw(int(counts[number]), rng)
             noise = rng.standard_normal(clean.shape)
-            sigma = np.asarray(
-                high - (high - low) * rng.random(clean.shape[1])
-            )  # never zero, unless that is all there is
+            place = 1.0 - rng.random(clean.shape[1])  # in (0, 1], so that sigma is never zero
+            sigma = np.asarray(low * (high / low) ** place if logarithmic else low + (high - low) * place)
             return NoisyBatch(clean - clean.mean(axis=0), noise - noise.mean(axis=0), sigma)
 
         return for_each(piece, range(PIECES))
 
     def prior(self, card: dict[str, Any] | None = None) -> PatchPrior:
-        """The prior as it stands, its filters sorted by norm."""
-        filters, logits = self.point
+        """The average of the last iterates as a prior, its filters sorted by norm."""
+        filters, logits = project_orthogonal(self._average[0], steps=None), self._average[1]
         order = np.argsort(np.linalg.norm(filters, axis=1))
         training = {"training": {**asdict(self.config), "steps_done": self.done, "images": self.source.images}}
         return PatchPrior(
@@ -137,6 +149,8 @@ class Training:
         return {
             "filters": self.point[0],
             "logits": self.point[1],
+            "average.filters": self._average[0],
+            "average.logits": self._average[1],
             "done": np.array([self.done], dtype=np.float64),
             **{f"optimizer.{name}": array for name, array in self._optimizer.state().items()},
         }
@@ -146,6 +160,7 @@ class Training:
         if state["filters"].shape != self.point[0].shape or state["logits"].shape != self.point[1].shape:
             raise InvalidInputError("the state belongs to a run with other sizes; start a new run")
         self.point = [state["filters"].copy(), state["logits"].copy()]
+        self._average = [state["average.filters"].copy(), state["average.logits"].copy()]
         self.done = int(state["done"][0])
         optimizer = {name.removeprefix("optimizer."): x for name, x in state.items() if name.startswith("optimizer.")}
         self._optimizer = _OPTIMIZERS[self.config.optimizer].from_state(optimizer)

@@ -1,0 +1,127 @@
+"""One training step of the 7×7 prior, batch 3,200, beside the same step written plainly with torch's autograd.
+
+Both draw nothing: the batch is given. A step is the loss, its gradient in filters and logits, Adam's update and the
+projection with B = 3. torch computes in float32, heatprior in float64.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from typing import Any
+
+import numpy as np
+from measure import seconds, write_result
+from numba import set_num_threads
+from threadpoolctl import threadpool_limits
+
+from heatprior.arrays import FloatArray
+from heatprior.learning.adam import ProjectedAdam
+from heatprior.learning.ipalm import IPalm
+from heatprior.learning.objective import Objective
+from heatprior.learning.projections import project_orthogonal
+from heatprior.learning.score_matching import NoisyBatch, ScoreMatching
+from heatprior.priors.experts import Experts
+
+SEED = 0
+BATCH = 3200
+PIECES = 8
+
+
+def make_batch(size: int, rng: np.random.Generator) -> NoisyBatch:
+    """Patches of a random walk in two dimensions: smooth, as those of images are."""
+    walk = rng.standard_normal((size, size, BATCH)).cumsum(axis=0).cumsum(axis=1).reshape(size * size, BATCH)
+    clean = 0.02 * (walk - walk.mean(axis=0))
+    noise = rng.standard_normal(clean.shape)
+    return NoisyBatch(clean, noise - noise.mean(axis=0), rng.uniform(0.01, 0.4, BATCH))
+
+
+def pieces_of(batch: NoisyBatch) -> list[NoisyBatch]:
+    parts = (np.array_split(array, PIECES, axis=-1) for array in (batch.clean, batch.noise, batch.sigma))
+    return [NoisyBatch(*part) for part in zip(*parts, strict=True)]
+
+
+def start(size: int) -> list[FloatArray]:
+    filters = np.random.default_rng(SEED).normal(scale=1.0 / size, size=(size**2 - 1, size**2))
+    return [project_orthogonal(filters), np.array(Experts.initial(size**2 - 1).logits)]
+
+
+def own_step(size: int, batch: NoisyBatch, *, ipalm: bool) -> Any:
+    loss = ScoreMatching(pieces_of(batch), 1.0)
+    objective = Objective(loss.value, loss.gradient, (project_orthogonal, None))
+    state = {"point": start(size)}
+    adam, inertial = ProjectedAdam.begin(state["point"]), IPalm.begin(state["point"])
+
+    def step() -> None:
+        if ipalm:
+            state["point"] = inertial.step(state["point"], objective)[1]
+        else:
+            state["point"] = adam.step(state["point"], objective, (0.005, 0.1))[1]
+
+    return step
+
+
+def torch_step(size: int, batch: NoisyBatch) -> Any:
+    import torch
+
+    filters, logits = (torch.tensor(x, dtype=torch.float32, requires_grad=True) for x in start(size))
+    clean, noise, sigma = (torch.tensor(x.T, dtype=torch.float32) for x in (batch.clean, batch.noise, batch.sigma))
+    means = torch.linspace(-1.0, 1.0, logits.shape[1])
+    adam = torch.optim.Adam([{"params": [filters], "lr": 0.005}, {"params": [logits], "lr": 0.1}], betas=(0.9, 0.99))
+
+    def step() -> None:
+        noisy = clean + sigma[:, None] * noise
+        responses = noisy @ filters.T  # (n, J)
+        variances = (means[1] - means[0]) ** 2 + (filters**2).sum(dim=1) * sigma[:, None] ** 2
+        exponents = -((responses[..., None] - means) ** 2) / (2.0 * variances[..., None])
+        rho = torch.softmax(exponents + torch.log_softmax(logits, dim=1), dim=-1)  # (n, J, L)
+        scores = ((rho @ means) - responses) / variances
+        residual = noise + sigma[:, None] * (scores @ filters)
+        adam.zero_grad()
+        (residual**2).sum(dim=1).mean().backward()  # type: ignore[no-untyped-call]
+        adam.step()
+        with torch.no_grad():
+            scales = torch.ones(len(filters))
+            for _ in range(3):
+                left, _, right = torch.linalg.svd(scales[:, None] * filters, full_matrices=False)
+                directions = left @ right
+                scales = (directions * filters).sum(dim=1).clamp(min=0.0)
+            filters.copy_(scales[:, None] * directions)
+
+    return step
+
+
+def main() -> None:
+    rng = np.random.default_rng(SEED)
+    with_torch = importlib.util.find_spec("torch") is not None
+    if not with_torch:
+        print("torch is not installed: no comparison (pip install torch)")
+    result: dict[str, Any] = {"seed": SEED, "batch": BATCH, "milliseconds": {}}
+    print(f"{'milliseconds per step':28} 1 thread  2 threads")
+    for size in (7, 15):
+        batch = make_batch(size, rng)
+        rows = {"adam": own_step(size, batch, ipalm=False), "ipalm": own_step(size, batch, ipalm=True)}
+        if with_torch and size == 7:
+            rows["torch autograd"] = torch_step(size, batch)
+        for name, step in rows.items():
+            times = {}
+            for threads in (1, 2):
+                set_num_threads(threads)
+                if name.startswith("torch"):
+                    import torch
+
+                    torch.set_num_threads(threads)
+                with threadpool_limits(threads if name.startswith("torch") else 1, user_api="blas"):
+                    step()
+                    times[threads] = 1e3 * seconds(step, 3 if name.startswith("torch") else 20)
+            print(f"{size}×{size} {name:24} {times[1]:8.1f} {times[2]:10.1f}")
+            result["milliseconds"][f"{size} {name}"] = times
+    if with_torch:
+        own, other = result["milliseconds"]["7 adam"], result["milliseconds"]["7 torch autograd"]
+        result["times_faster_than_torch"] = {threads: other[threads] / own[threads] for threads in (1, 2)}
+        ratios = result["times_faster_than_torch"]
+        print(f"adam is {ratios[1]:.0f} (1 thread) and {ratios[2]:.0f} (2 threads) times faster than torch's autograd")
+    write_result("training", result)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,45 @@
+"""`heatprior data`: where the images of the paper are, and fetching them if they are nowhere."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+EXAMPLES = """\b
+Examples:
+  heatprior data              tell where BSDS500 is; fetch it into the cache if it is not there
+  heatprior data --to DIR     the same for another folder; then set HEATPRIOR_DATA to it
+"""
+
+
+def data(
+    to: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="The folder to use.  [default: HEATPRIOR_DATA, or the cache]"),
+    ] = None,
+) -> None:
+    """Find the images of the paper, or fetch them.
+
+    Tells where BSDS500 and BSD68 are, and fetches them if they are not there.
+
+    What is fetched (about 70 MB) is checked file by file. BSDS500 is for research and education; please cite Arbeláez,
+    Maire, Fowlkes and Malik, PAMI 2011.
+    """
+    from heatprior import bsds500
+    from heatprior.bsds500.fetch import fetch
+    from heatprior.errors import DataMissingError
+
+    folder = bsds500.data_folder(to)
+    try:
+        bsds500.training(folder), bsds500.validation(folder)
+    except DataMissingError:
+        fetch(folder, progress=sys.stderr.isatty())
+    counts = {
+        "training": len(bsds500.training(folder)),
+        "validation": len(bsds500.validation(folder)),
+        "BSD68": len(bsds500.bsd68(folder)) if (folder / "bsd68").is_dir() else 0,
+    }
+    typer.echo(f"{folder} holds {', '.join(f'{count} images for {name}' for name, count in counts.items())}")

@@ -1,0 +1,62 @@
+"""Validation: how well one empirical-Bayes step with patch averaging denoises images that were not trained on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heatprior.arrays import FloatArray
+from heatprior.datasets import scaled
+from heatprior.errors import InvalidInputError
+from heatprior.priors.averaging import averaged_posterior_mean
+from heatprior.priors.patch import PatchPrior
+
+LEVELS = (15, 25, 50, 100)  # 255 sigma
+CROP = 160
+MOST_IMAGES = 8
+FIRST_SEED = 1000  # image i has the noise of seed 1000 + i, the same draw at every level
+
+
+def psnr(image: FloatArray, reference: FloatArray) -> float:
+    """Peak signal-to-noise ratio in dB of an image clipped to [0, 1], the peak being 1."""
+    error = np.clip(image, 0.0, 1.0) - reference
+    return float(-10.0 * np.log10(np.mean(np.square(error), dtype=np.float64)))
+
+
+class Validation:
+    """The central 160×160 pixels of up to eight images, each with its noise."""
+
+    def __init__(self, images: Sequence[NDArray[Any]], size: int) -> None:
+        self._clean = [_centre(scaled(image)) for image in images if min(image.shape) >= size][:MOST_IMAGES]
+        if not self._clean:
+            raise InvalidInputError(f"none of {len(images)} validation images holds a patch of {size}×{size} pixels")
+
+    @property
+    def images(self) -> int:
+        """How many images there are."""
+        return len(self._clean)
+
+    def psnr(self, prior: PatchPrior) -> tuple[float, ...]:
+        """Mean PSNR over the images, for each of LEVELS."""
+        results = np.empty((len(self._clean), len(LEVELS)))
+        for i, clean in enumerate(self._clean):
+            noise = np.random.default_rng(FIRST_SEED + i).standard_normal(clean.shape)
+            for k, level in enumerate(LEVELS):
+                sigma = level / 255.0
+                noisy = (clean + sigma * noise).astype(np.float32)
+                results[i, k] = psnr(averaged_posterior_mean(prior, noisy, sigma), clean)
+        return tuple(float(value) for value in results.mean(axis=0))
+
+
+def held_out(count: int) -> list[int]:
+    """Which of `count` images to keep for validation: a tenth, at most eight, evenly spaced."""
+    kept = min(MOST_IMAGES, count // 10)
+    return [int((i + 0.5) * count / kept) for i in range(kept)]
+
+
+def _centre(image: FloatArray) -> FloatArray:
+    rows, columns = ((side - min(side, CROP)) // 2 for side in image.shape)
+    return image[rows : rows + CROP, columns : columns + CROP]

@@ -1,0 +1,236 @@
+from __future__ import annotations
+
+import inspect
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from command_line import Run, assert_refused
+from PIL import Image
+from synthetic import folder_of_images
+
+import heatprior as hp
+from heatprior.cli import train as module
+
+QUICK = ("--size", 3, "--components", 11, "--batch", 40, "--steps", 20)
+
+
+@pytest.fixture
+def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current folder, with images of all sorts in it."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("HEATPRIOR_DATA", raising=False)
+    folder_of_images(tmp_path / "photos")
+    (tmp_path / "nothing").mkdir()
+    (tmp_path / "small").mkdir()
+    Image.fromarray(np.zeros((2, 9), np.uint8)).save(tmp_path / "small" / "a.png")
+    (tmp_path / "few").mkdir()
+    Image.fromarray(np.zeros((8, 8), np.uint8)).save(tmp_path / "few" / "a.png")
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "a.png").touch()
+    (tmp_path / "degrees").mkdir()
+    np.save(tmp_path / "degrees" / "a.npy", np.full((50, 50), 20.0))
+    (tmp_path / "notes.txt").write_text("precious")
+    return tmp_path
+
+
+def tree(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_trains_and_says_where_the_prior_is_and_how_to_look_at_it(run: Run, workplace: Path):
+    outcome = run("train", "photos", "-o", "mine", *QUICK)
+    assert (outcome.code, outcome.err) == (0, "")
+    assert outcome.out == ("wrote mine/prior.safetensors; look at it with\n  heatprior show mine/prior.safetensors\n")
+    assert sorted(path.name for path in (workplace / "mine").iterdir()) == [
+        "checkpoint.safetensors",
+        "config.json",
+        "filters.png",
+        "log.csv",
+        "loss.png",
+        "prior.safetensors",
+    ]
+    for picture in ("loss.png", "filters.png"):
+        assert (workplace / "mine" / picture).read_bytes().startswith(b"\x89PNG")
+    prior = hp.load("mine/prior.safetensors")
+    assert prior.filters.size == 3
+    assert prior.card["name"] == "mine"
+    assert prior.card["trained on"] == "the folder photos"
+    assert str(workplace) not in json.dumps(dict(prior.card))
+    shown = run("show", "mine/prior.safetensors")
+    assert shown.code == 0
+    assert "trained on  the folder photos" in shown.out
+
+
+@pytest.mark.usefixtures("workplace")
+def test_options_reach_the_settings(run: Run):
+    options = ("--sigma", 0.02, "--optimizer", "ipalm", "--seed", 5, "--reach", 0.5, "--filter-rate", 0.01)
+    assert run("train", "photos", "-o", "mine", *QUICK, *options, "--validation", "photos").code == 0
+    settings = json.loads(Path("mine/config.json").read_text())
+    training = settings["training"]
+    assert (training["sigma_min"], training["sigma_max"]) == (0.02, 0.02)
+    assert (training["optimizer"], training["seed"], training["reach"]) == ("ipalm", 5, 0.5)
+    assert (training["size"], training["components"], training["batch"], training["steps"]) == (3, 11, 40, 20)
+    assert settings["validation"] == str(Path("photos").resolve())
+    assert "psnr15" in hp.load("mine/prior.safetensors").card["validation"]
+
+
+def test_every_default_in_the_help_is_that_of_the_settings():
+    """The help must not load the settings, which load numba: so it repeats their defaults."""
+    fields = hp.TrainingConfig.__dataclass_fields__
+    shown = {}
+    for name, parameter in inspect.signature(module.train, eval_str=True).parameters.items():
+        (option, *_) = parameter.annotation.__metadata__
+        found = re.search(r"\[default: ([\w.]+)\]$", option.help or "")
+        if found and name in fields:
+            shown[name] = found[1]
+    assert shown == {name: str(fields[name].default) for name in shown}
+    assert {"size", "steps", "batch", "sigma_max", "optimizer", "seed"} <= set(shown)
+    not_offered = set(fields) - set(shown)
+    assert not_offered == {"projection_steps"}
+
+
+def test_skipped_files_are_told(run: Run, workplace: Path):
+    (workplace / "photos" / "zero.png").touch()
+    Image.fromarray(np.zeros((2, 9), np.uint8)).save(workplace / "photos" / "thin.png")
+    outcome = run("train", "photos", "-o", "mine", *QUICK)
+    assert outcome.code == 0
+    thin, zero = outcome.err.splitlines()
+    assert thin.endswith("thin.png is too small: 2×9 pixels")
+    assert zero.endswith("zero.png: the file is empty; get a fresh copy")
+
+
+def test_of_many_skipped_files_some_are_told(run: Run, workplace: Path):
+    for number in range(9):
+        (workplace / "photos" / f"zero{number}.png").touch()
+    outcome = run("train", "photos", "-o", "mine", *QUICK)
+    assert outcome.err.count("\n") == 6
+    assert outcome.err.endswith("skipped: 4 more files\n")
+
+
+def test_ten_images_and_more_spare_some_for_validation(run: Run, workplace: Path):
+    folder_of_images(workplace / "many", 20)
+    assert run("train", "many", "-o", "mine", *QUICK).code == 0
+    prior = hp.load("mine/prior.safetensors")
+    assert prior.card["training"]["images"] == 18
+    assert "validation" in prior.card
+
+
+@pytest.mark.usefixtures("workplace")
+def test_force_begins_anew_and_resume_goes_on(run: Run):
+    assert run("train", "photos", "-o", "mine", *QUICK).code == 0
+    first = Path("mine/prior.safetensors").read_bytes()
+    assert run("train", "-o", "mine", "--resume").code == 0
+    assert run("train", "photos", "-o", "mine", "--resume", *QUICK).code == 0
+    assert Path("mine/prior.safetensors").read_bytes() == first
+    assert run("train", "photos", "-o", "mine", *QUICK, "--seed", 1, "--force").code == 0
+    assert Path("mine/prior.safetensors").read_bytes() != first
+
+
+@pytest.mark.parametrize(
+    ("arguments", "remedy"),
+    [
+        ("", "-o"),
+        ("-o mine", "give a folder of images"),
+        ("missing -o mine", "does not exist; give a folder"),
+        ("notes.txt -o mine", "is a file; give a folder"),
+        ("nothing -o mine", "holds no images"),
+        ("small -o mine", "too small: 2×9 pixels"),
+        ("few -o mine --batch 100", "give more or larger images"),
+        ("broken -o mine", "the file is empty"),
+        ("degrees -o mine", "rescale"),
+        ("photos -o mine --validation nothing", "holds no images"),
+        ("photos -o mine --validation missing", "does not exist"),
+        ("photos -o mine --size 1", "at least 2"),
+        ("photos -o mine --size much", "--help"),
+        ("photos -o mine --steps 0", "at least 1"),
+        ("photos -o mine --batch 0", "at least"),
+        ("photos -o mine --batch 100000", "a smaller batch"),
+        ("photos -o mine --sigma-max 0", "0 < max"),
+        ("photos -o mine --sigma -1", "0 ≤ min"),
+        ("photos -o mine --sigma 0.1 --sigma-max 0.4", "leave out"),
+        ("photos -o mine --optimizer newton", "--help"),
+        ("photos -o mine --resume", "leave out --resume"),
+        ("bsds500 -o mine --data nothing", "heatprior data"),
+        ("photos -o missing/mine", "create the folder first"),
+        ("photos -o notes.txt", "it is a file"),
+        ("photos -o photos", "other things than a run"),
+        ("photos -o photos --force", "other things than a run"),
+    ],
+)
+def test_refuses_in_one_line_and_leaves_nothing(run: Run, workplace: Path, arguments: str, remedy: str):
+    before = tree(workplace)
+    settings = [option for option in ("--size 3", "--batch 40", "--steps 20") if option.split()[0] not in arguments]
+    assert_refused(run("train", *arguments.split(), *" ".join(settings).split()), remedy)
+    assert tree(workplace) == before
+    assert not (workplace / "mine").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "remedy"),
+    [
+        ("photos -o mine", "--resume to go on, or --force to begin anew"),
+        ("photos -o mine --resume --steps 30", "was begun with steps = 20 and cannot go on with 30"),
+        ("photos -o mine --resume --seed 3", "was begun with seed = 0"),
+        ("other -o mine --resume", "not those with which"),
+    ],
+)
+def test_a_run_that_exists_is_kept(run: Run, workplace: Path, arguments: str, remedy: str):
+    folder_of_images(workplace / "other", seed=1)
+    assert run("train", "photos", "-o", "mine", *QUICK).code == 0
+    before = tree(workplace)
+    assert_refused(run("train", *arguments.split()), remedy)
+    assert tree(workplace) == before
+
+
+def test_a_data_set_by_its_name(run: Run, workplace: Path):
+    for split, count in (("train", 2), ("test", 1)):
+        folder = workplace / "data" / "bsds500" / split
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        folder_of_images(folder, count)
+    (workplace / "data" / "bsds500" / "val").mkdir()
+    (workplace / "photos" / "00.png").rename(workplace / "data" / "bsds500" / "val" / "37073.png")
+    assert run("train", "bsds500", "--data", "data", "-o", "mine", *QUICK).code == 0
+    prior = hp.load("mine/prior.safetensors")
+    assert prior.card["trained on"] == "BSDS500, train and test"
+    assert prior.card["training"]["images"] == 3
+    assert "validation" in prior.card
+    assert run("train", "-o", "mine", "--resume").code == 0
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interruption_saves_and_tells_how_to_go_on(workplace: Path, number: signal.Signals):
+    command = [sys.executable, "-m", "heatprior", "train", "photos", "-o", "mine", *map(str, QUICK[:-1]), "1000000"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    log = workplace / "mine" / "log.csv"
+    while process.poll() is None and not log.exists():
+        time.sleep(0.02)
+    time.sleep(0.2)
+    process.send_signal(number)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (130, "")
+    assert re.fullmatch(r"stopped after step \d+ of 1000000; go on with\n  heatprior train -o mine --resume\n", out)
+    assert (workplace / "mine" / "checkpoint.safetensors").exists()
+    assert not (workplace / "mine" / "prior.safetensors").exists()
+
+
+def test_a_full_disk_is_one_line(run: Run, workplace: Path, monkeypatch: pytest.MonkeyPatch):
+    from heatprior.learning import runs
+
+    def fill(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(runs, "save_file", fill)
+    assert_refused(run("train", "photos", "-o", "mine", *QUICK), "make room, then go on with --resume")
+    assert not list((workplace / "mine").glob(".*"))
+    monkeypatch.undo()
+    monkeypatch.chdir(workplace)
+    assert run("train", "-o", "mine", "--resume").code == 0

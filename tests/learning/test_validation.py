@@ -1,0 +1,54 @@
+"""Validation is the evaluation protocol of the denoising literature, on crops."""
+
+import numpy as np
+import pytest
+from synthetic import landscape
+
+from heatprior import InvalidInputError, load
+from heatprior.learning.validation import LEVELS, Validation, held_out, psnr
+from heatprior.priors.averaging import averaged_posterior_mean
+
+
+def test_psnr_is_that_of_clipped_images_with_peak_one():
+    reference = np.random.default_rng(0).random((20, 20)).astype(np.float32)
+    assert psnr(reference + 0.1, reference) >= 20.0
+    inside = np.full((20, 20), 0.5)
+    assert psnr(inside + 0.1, inside) == pytest.approx(20.0)
+    assert psnr(np.full((4, 4), 7.0), np.ones((4, 4)) - 0.1) == pytest.approx(20.0)
+
+
+def test_values_are_those_of_the_protocol():
+    """Written out: image i has the noise of seed 1000 + i at every level, on the centre of the image."""
+    prior, rng = load("dct7"), np.random.default_rng(1)
+    images = [np.uint8(255 * landscape((170, 40), rng)), np.uint8(255 * landscape((30, 31), rng))]
+    expected = []
+    for i, clean in enumerate((images[0][5:165] / np.float32(255), images[1] / np.float32(255))):
+        draw = np.random.default_rng(1000 + i).standard_normal(clean.shape)
+        row = []
+        for level in (15, 25, 50, 100):
+            noisy = np.float32(clean + level / 255 * draw)
+            denoised = np.clip(averaged_posterior_mean(prior, noisy, level / 255), 0, 1)
+            row.append(-10 * np.log10(np.mean((denoised - clean) ** 2, dtype=np.float64)))
+        expected.append(row)
+    np.testing.assert_allclose(Validation(images, 7).psnr(prior), np.mean(expected, axis=0), rtol=1e-6)
+
+
+def test_at_most_eight_images_count_and_small_ones_do_not():
+    flat = np.zeros((20, 20), np.uint8)
+    assert Validation([flat] * 12, 7).images == 8
+    assert Validation([flat[:3], flat], 7).images == 1
+    assert len(Validation([flat], 7).psnr(load("dct7"))) == len(LEVELS)
+    with pytest.raises(InvalidInputError, match="none of 1 validation images"):
+        Validation([flat[:3]], 7)
+
+
+@pytest.mark.parametrize(
+    ("count", "kept"), [(1, []), (9, []), (10, [5]), (25, [6, 18]), (80, [5, 15, 25, 35, 45, 55, 65, 75])]
+)
+def test_one_in_ten_is_held_out_evenly(count, kept):
+    assert held_out(count) == kept
+
+
+def test_never_more_than_eight_are_held_out():
+    assert len(set(held_out(5000))) == 8
+    assert max(held_out(5000)) < 5000
