@@ -1,14 +1,13 @@
-"""What every benchmark needs: times, the machine and the commit, written as JSON."""
+"""What every benchmark needs: the shortest time, and a place for the result."""
 
 from __future__ import annotations
 
-import json
-import platform
-import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+from heatprior.records import write_record
 
 HERE = Path(__file__).parent
 
@@ -24,17 +23,7 @@ def seconds(work: Callable[[], object], repeats: int = 3) -> float:
 
 
 def write_result(name: str, result: dict[str, Any]) -> None:
-    """Write benchmarks/results/NAME.json with the result, the commit, the time and the kind of machine."""
-    commit = subprocess.run(
-        ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False, cwd=HERE
-    ).stdout.strip()
-    about = {
-        "commit": commit,
-        "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-        "python": platform.python_version(),
-        "processor": platform.machine(),
-    }
+    """Write benchmarks/results/NAME.json."""
     path = HERE / "results" / f"{name}.json"
-    path.parent.mkdir(exist_ok=True)
-    path.write_text(json.dumps({"benchmark": name, **about, **result}, indent=2) + "\n")
+    write_record(path, result)
     print(f"written to {path.relative_to(HERE.parent)}")

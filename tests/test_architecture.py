@@ -18,6 +18,7 @@ MAY_IMPORT = {
     "errors": set(),
     "files": {"errors"},
     "store": BOTTOM,
+    "records": BOTTOM,
     "patches": BOTTOM,
     "images": BOTTOM,
     "kernels": {"arrays"},

@@ -1,5 +1,6 @@
 """What the documents say of the code is true of it."""
 
+import doctest
 import re
 from pathlib import Path
 
@@ -55,6 +56,13 @@ def test_every_setting_of_a_training_is_explained():
     table = (ROOT / "docs" / "training.md").read_text().partition("## Settings")[2].partition("\n## ")[0]
     missing = [name for name in TrainingConfig.__dataclass_fields__ if f"`{name}`" not in table]
     assert missing == []
+
+
+def test_the_examples_in_docstrings_run():
+    from heatprior import zoo
+
+    assert doctest.testmod(zoo).attempted > 0
+    assert doctest.testmod(zoo).failed == 0
 
 
 def test_the_version_is_the_same_everywhere():

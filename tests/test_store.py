@@ -174,6 +174,7 @@ BAD_ARRAYS = {
     "no filters": ({"filters": np.ones((0, 3, 3)), "log_weights": np.ones((0, 9))}, ""),
     "fewer experts than filters": ({"log_weights": tensors()["log_weights"][:3]}, "4 filters but 3 experts"),
     "weights off the simplex": ({"log_weights": tensors()["log_weights"] + 0.01}, "sum to 1.01005 instead of 1"),
+    "weights just off the simplex": ({"log_weights": tensors()["log_weights"] + 2e-4}, "instead of 1"),
     "enormous weights": ({"log_weights": tensors()["log_weights"] + 1000}, "instead of 1"),
     "weights with NaN": ({"log_weights": np.full((4, 9), np.nan)}, "instead of 1"),
     "a weight of zero": ({"log_weights": np.array([[0.0, -np.inf]] * 4)}, "a weight of zero is not allowed"),

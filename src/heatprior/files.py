@@ -42,7 +42,7 @@ def check_output(path: Path, *, force: bool) -> None:
         raise OutputFileError(f"cannot write {path}: {path.parent} {what}; create the folder first")
     if not os.access(path.parent, os.W_OK):
         raise OutputFileError(f"cannot write {path}: the folder {path.parent} is not writable; choose another")
-    if path.exists() and not force:
+    if os.path.lexists(path) and not force:
         raise OutputFileError(f"{path} exists already; choose another name or add --force to replace it")
 
 

@@ -132,6 +132,9 @@ def _label(figure: Figure, prior: PatchPrior, shown: int) -> None:
     count, size = prior.filters.count, prior.filters.size
     which = f"{shown} of {count}" if shown < count else f"{count}"
     name = str(prior.card.get("name", "prior"))[:LONGEST_NAME]
+    name = "".join(
+        letter if letter.isascii() and letter.isprintable() else "?" for letter in name
+    )  # the font's letters
     title = f"{name}: {which} filters of {size}×{size} pixels, by rising norm"
     figure.text(LEFT / width, 1 - 0.12 / height, title, fontsize=10, va="top", parse_math=False)
     figure.text(0.1 / width, 0.5, "potential −log ψ", fontsize=8, rotation="vertical", va="center")

@@ -16,7 +16,7 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
-from heatprior.errors import PriorFileError
+from heatprior.errors import InvalidInputError, PriorFileError
 from heatprior.files import replacing
 
 FORMAT = "heatprior"
@@ -36,9 +36,15 @@ class PriorFile:
 def write_prior_file(path: Path, contents: PriorFile) -> None:
     """Write `contents`; the file appears only when it is whole. The same contents give the same bytes."""
     header = {"version": VERSION, "kind": contents.kind, "card": dict(contents.card)}
+    try:
+        text = json.dumps(header, sort_keys=True)
+    except (TypeError, ValueError) as error:
+        raise InvalidInputError(
+            f"the card cannot be written as JSON: {error}; keep to text, numbers and lists"
+        ) from error
     with replacing(path) as temporary:
         try:
-            save_file(dict(contents.tensors), str(temporary), metadata={FORMAT: json.dumps(header, sort_keys=True)})
+            save_file(dict(contents.tensors), str(temporary), metadata={FORMAT: text})
         except SafetensorError as error:  # its word for a full disk
             raise OSError(str(error)) from error
 
@@ -46,7 +52,7 @@ def write_prior_file(path: Path, contents: PriorFile) -> None:
 def read_prior_file(path: Path) -> PriorFile:
     """Read a prior; anything else, damaged files included, is refused with the reason."""
     if not path.is_file():
-        what = "it is a folder" if path.is_dir() else "there is no such file"
+        what = "it is a folder" if path.is_dir() else "it is no file" if path.exists() else "there is no such file"
         raise PriorFileError(f"cannot read {path}: {what}; give the path of a prior (.safetensors)")
     try:
         with safe_open(str(path), framework="numpy") as file:
@@ -67,7 +73,7 @@ def _read_header(path: Path, metadata: Mapping[str, str]) -> dict[str, Any]:
         raise PriorFileError(f"{path} is a safetensors file but not a prior of heatprior; make one with prior.save")
     try:
         header = json.loads(metadata[FORMAT])
-    except json.JSONDecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise PriorFileError(f"{path} has a header that is not JSON; get a fresh copy") from error
     if not isinstance(header, dict) or not isinstance(header.get("card"), dict):
         raise PriorFileError(f"{path} has a header without a card; get a fresh copy")

@@ -1,11 +1,14 @@
+import os
 import threading
+import time
 
 import numba
 import numpy as np
 import pytest
 from examples import patch_prior
+from threadpoolctl import threadpool_info, threadpool_limits
 
-from heatprior.kernels import threads
+from heatprior.kernels import _drop_outdated_code, threads
 from heatprior.kernels.threads import for_each
 
 
@@ -53,3 +56,54 @@ def test_results_are_the_same_bits_with_one_thread_and_with_two(use_threads, row
         results.append([prior.log_prob(y, sigma), prior.score(y, sigma), *prior.posterior(y, sigma)])
     for one, two in zip(*results, strict=True):
         np.testing.assert_array_equal(one, two)
+
+
+def blas_threads():
+    return [library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"]
+
+
+def test_matrix_products_have_one_thread_inside_and_as_many_as_before_outside(use_threads):
+    use_threads(2)
+    with threadpool_limits(2, user_api="blas"):
+        inside = for_each(lambda _: blas_threads(), range(4))
+        assert all(threads == 1 for found in inside for threads in found)
+        assert blas_threads() == [2] * len(inside[0])
+
+
+def test_callers_in_several_threads_leave_the_matrix_products_as_they_were(use_threads):
+    use_threads(2)
+    with threadpool_limits(2, user_api="blas"):
+        before = blas_threads()
+        callers = [
+            threading.Thread(target=for_each, args=(lambda _: time.sleep(0.001), range(5 + i))) for i in range(8)
+        ]
+        for caller in callers:
+            caller.start()
+        for caller in callers:
+            caller.join()
+        assert blas_threads() == before
+
+
+def test_after_an_error_no_further_piece_is_begun(use_threads):
+    use_threads(2)
+    begun = []
+
+    def fail(piece):
+        begun.append(piece)
+        raise ValueError(f"piece {piece}")
+
+    with pytest.raises(ValueError, match="piece 0"):
+        for_each(fail, range(1000))
+    assert len(begun) <= 2
+
+
+def test_compiled_code_older_than_a_kernel_is_dropped(tmp_path):
+    (tmp_path / "__pycache__").mkdir()
+    kernel = tmp_path / "kernel.py"
+    old, new = (tmp_path / "__pycache__" / name for name in ("old.nbi", "new.nbi"))
+    for path, age in ((old, 20), (kernel, 10), (new, 0)):
+        path.touch()
+        os.utime(path, (time.time() - age,) * 2)
+    _drop_outdated_code(tmp_path)
+    assert new.exists()
+    assert not old.exists()

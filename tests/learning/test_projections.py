@@ -205,3 +205,30 @@ def test_more_filters_than_dimensions_are_refused(count, zero_mean):
     filters = paper_start(3, count)
     with pytest.raises(InvalidInputError):
         project_orthogonal(filters, zero_mean=zero_mean)
+
+
+@pytest.mark.parametrize("ratio", [1.0, 30.0, 1e3, 1e5])
+def test_small_filters_beside_large_ones_are_as_orthogonal_as_the_others(ratio):
+    """By their cosines: a bank accepts them."""
+    norms = np.geomspace(1.0, ratio, 24)[:, None]
+    bank = FilterBank(project_orthogonal(norms * paper_start(5, 24) / ratio))
+    directions = bank.matrix / bank.norms[:, None]
+    assert np.abs(directions @ directions.T - np.eye(24)).max() < 1e-11
+
+
+def test_three_steps_are_the_default():
+    filters = paper_start(5, 24)
+    np.testing.assert_array_equal(project_orthogonal(filters), project_orthogonal(filters, steps=3))
+    assert np.abs(project_orthogonal(filters) - project_orthogonal(filters, steps=2)).max() > 1e-6
+
+
+@pytest.mark.parametrize("steps", [0, -1])
+def test_less_than_one_step_is_refused(steps):
+    with pytest.raises(InvalidInputError, match="expected 1 or more, or None"):
+        project_orthogonal(paper_start(3, 8), steps=steps)
+
+
+@pytest.mark.parametrize("filters", [np.full((8, 9), np.nan), np.ones((0, 9)), np.ones(9)], ids=["NaN", "none", "flat"])
+def test_what_is_no_bank_is_refused(filters):
+    with pytest.raises(InvalidInputError, match="cannot be made orthogonal"):
+        project_orthogonal(filters)

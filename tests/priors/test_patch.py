@@ -1,4 +1,4 @@
-"""The patch prior: Theorems 1 and 2, Corollary 1, and what the filters do not see."""
+"""The patch prior: Theorems 1 and 2, Corollary 2.1, and what the filters do not see."""
 
 import laws
 import numpy as np

@@ -14,6 +14,7 @@ Examples:
   heatprior sample dct7 --sigma 0 --sigma 0.3 --count 100 --seed 7 -o patches.npy
   heatprior sample mine.safetensors -o mine.pdf
 """
+MOST_PATCHES = 10_000_000
 MOST_DRAWN = 1024  # patches of one noise level that a picture can still show
 
 
@@ -30,14 +31,14 @@ def sample(
         list[float],
         typer.Option(metavar="S", help="Standard deviation of the noise, grey levels being 0 to 1; may be repeated."),
     ] = SIGMAS,
-    count: Annotated[int, typer.Option(metavar="N", min=1, help="Patches at each level.")] = 36,
+    count: Annotated[int, typer.Option(metavar="N", min=1, max=MOST_PATCHES, help="Patches at each level.")] = 36,
     seed: Annotated[int, typer.Option(metavar="K", min=0, help="Start of the random numbers.")] = 0,
     force: Annotated[bool, typer.Option("--force", help="Replace the output if it exists.")] = False,
 ) -> None:
     """Draw patches from a prior at given noise levels.
 
-    The levels share their random numbers: a place in the picture shows one patch, under more and more noise. An array
-    has the shape (levels, count, b, b), type float32.
+    The levels share their random numbers, so that like places show like patches. An array has the shape
+    (levels, count, b, b), type float32.
     """
     import numpy as np
 
@@ -48,7 +49,7 @@ def sample(
 
     suffix = output.suffix.lower()
     if suffix not in (*SUFFIXES, ".npy"):
-        raise InvalidInputError(f"cannot write {output}: it must end in {', '.join(SUFFIXES)} or .npy; rename it")
+        raise InvalidInputError(f"cannot write {output}: it must be a name that ends in {', '.join(SUFFIXES)} or .npy")
     if suffix in SUFFIXES and count > MOST_DRAWN:
         raise InvalidInputError(f"{count} patches do not fit in a picture; at most {MOST_DRAWN}, or write them to .npy")
     check_output(output, force=force)

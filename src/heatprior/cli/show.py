@@ -39,14 +39,14 @@ def show(
     from heatprior.files import check_output
     from heatprior.pictures import SUFFIXES, draw_prior
 
-    output = output or Path(f"{Path(prior).stem}.png")
+    output = output or Path(f"{Path(prior).stem or 'prior'}.png")
     if output.suffix.lower() not in SUFFIXES:
-        raise InvalidInputError(f"cannot write {output}: it must end in {', '.join(SUFFIXES)}; rename it")
+        raise InvalidInputError(f"cannot write {output}: it must be a name that ends in {', '.join(SUFFIXES)}")
     check_output(output, force=force)
     loaded = load(prior)
     draw_prior(loaded, output, filters=filters)
     for name, value in _summary(loaded).items():
-        typer.echo(f"{name:<12}{_one_line(value)}")
+        typer.echo(f"{_one_line(name):<12}{_one_line(value)}")
     typer.echo(f"wrote {output}")
 
 

@@ -106,7 +106,8 @@ def prepare_chains(lanes, count, lowest, spacing, last):
         nearest = nearest_component(u, lowest, spacing, last)
         from_nearest = u - (lowest + nearest * spacing)
         from_middle = u - middle
-        start = 0.5 * (from_nearest - from_middle) * (from_nearest + from_middle) * precision
+        # (from_nearest² − from_middle²) / 2s², with the first factor by counting: it must not be lost if u is huge
+        start = 0.5 * (last // 2 - nearest) * spacing * (from_nearest + from_middle) * precision
         slope = from_middle * spacing * precision
         lanes[FROM_NEAREST + i] = from_nearest
         lanes[START + i] = max(start, LOWEST_START)

@@ -7,10 +7,12 @@ numba's setting (`NUMBA_NUM_THREADS`, `numba.set_num_threads`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import cache
-from typing import TypeVar
+from threading import Lock
+from typing import Any, TypeVar
 
 from numba import get_num_threads
 from threadpoolctl import ThreadpoolController
@@ -20,18 +22,56 @@ Result = TypeVar("Result")
 
 
 def for_each(function: Callable[[Piece], Result], pieces: Sequence[Piece]) -> list[Result]:
-    """The results of `function` on each piece, in order; at the first error the pieces not yet begun are left."""
+    """The results of `function` on each piece, in order; after an error no further piece is begun, and it is raised."""
+    threads = min(get_num_threads(), len(pieces))
     if len(pieces) <= 1:
         return [function(piece) for piece in pieces]
-    threads = min(get_num_threads(), len(pieces))
-    with _libraries().limit(limits=1, user_api="blas"):
+    with products_in_one_thread():
         if threads == 1:
             return [function(piece) for piece in pieces]
-        pool = ThreadPoolExecutor(threads)
-        try:
-            return list(pool.map(function, pieces))
-        finally:
-            pool.shutdown(cancel_futures=True)
+        results: list[Any] = [None] * len(pieces)
+        numbers = iter(range(len(pieces)))  # shared: each number is given out once
+        errors: dict[int, Exception] = {}
+
+        def work() -> None:
+            for number in numbers:
+                if errors:
+                    return
+                try:
+                    results[number] = function(pieces[number])
+                except Exception as error:  # raised below, in the thread of the caller
+                    errors[number] = error
+
+        with ThreadPoolExecutor(threads) as pool:
+            for _ in range(threads):
+                pool.submit(work)
+        if errors:
+            raise errors[min(errors)]
+        return results
+
+
+class _Limit:
+    """How many callers hold the matrix products to one thread now, and how to undo it when the last one leaves."""
+
+    lock = Lock()
+    holders = 0
+    undo: Callable[[], None] = staticmethod(lambda: None)
+
+
+@contextmanager
+def products_in_one_thread() -> Iterator[None]:
+    """Hold the library of matrix products to one thread, for as long as any caller, in any thread, is inside."""
+    with _Limit.lock:
+        if _Limit.holders == 0:
+            _Limit.undo = _libraries().limit(limits=1, user_api="blas").restore_original_limits
+        _Limit.holders += 1
+    try:
+        yield
+    finally:
+        with _Limit.lock:
+            _Limit.holders -= 1
+            if _Limit.holders == 0:
+                _Limit.undo()
 
 
 @cache

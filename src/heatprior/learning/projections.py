@@ -18,7 +18,7 @@ from heatprior.errors import InvalidInputError
 
 CONVERGED = 1e-14  # relative fall of the squared distance in one step below which the iteration stops
 MOST_STEPS = 10_000
-WORST_SQUARED_CONDITION = 1e-8  # leaves eight digits, which the polishing step doubles
+LEAST_SQUARED_RATIO = 1e-8  # leaves eight digits, which the polishing step doubles
 
 
 class OrthogonalIterate(NamedTuple):
@@ -30,6 +30,8 @@ class OrthogonalIterate(NamedTuple):
 
 def project_orthogonal(filters: FloatArray, *, steps: int | None = 3, zero_mean: bool = True) -> FloatArray:
     """The feasible bank that Algorithm 1 reaches in `steps` polar decompositions; `None` runs it to convergence.
+
+    A filter that depends on the others, or is tiny beside them, may end as zero: feasible, but of no use in a bank.
 
     With `zero_mean` every filter also sums to zero, exactly: the iteration runs in the space of such filters. That
     is the projection onto both constraints, since a zero-mean bank is as far from a filter's mean whatever it is.
@@ -48,7 +50,7 @@ def project_orthogonal(filters: FloatArray, *, steps: int | None = 3, zero_mean:
 def orthogonal_iterates(filters: FloatArray, *, zero_mean: bool = True) -> Iterator[OrthogonalIterate]:
     """The iterates of Algorithm 1 from D = Id on, without end. Each is feasible."""
     given = np.asarray(filters, dtype=np.float64)
-    if given.ndim != 2 or len(given) > given.shape[1] - zero_mean or not np.isfinite(given).all():
+    if given.ndim != 2 or not 1 <= len(given) <= given.shape[1] - zero_mean or not np.isfinite(given).all():
         raise InvalidInputError(
             f"filters of shape {given.shape} cannot be made orthogonal{' and zero-mean' if zero_mean else ''}; "
             "give finite filters as rows, at most one per free dimension"
@@ -70,7 +72,7 @@ def polar_factor(matrix: FloatArray) -> FloatArray:
     condition number: a step of Newton and Schulz mends what rounding did, and nearly dependent rows take the other way.
     """
     squares, axes = np.linalg.eigh(matrix @ matrix.T)
-    if squares[0] > WORST_SQUARED_CONDITION * squares[-1]:
+    if squares[0] > LEAST_SQUARED_RATIO * squares[-1]:
         nearly = (axes / np.sqrt(squares)) @ (axes.T @ matrix)
         return np.asarray(1.5 * nearly - 0.5 * (nearly @ nearly.T) @ nearly)
     left, _, right = np.linalg.svd(matrix, full_matrices=False)

@@ -12,12 +12,11 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from heatprior.arrays import FloatArray
 from heatprior.datasets import PatchSource
 from heatprior.errors import InvalidInputError
-from heatprior.kernels.threads import for_each
+from heatprior.kernels.threads import for_each, products_in_one_thread
 from heatprior.learning.adam import ProjectedAdam
 from heatprior.learning.ipalm import IPalm
 from heatprior.learning.objective import Objective, Point
@@ -98,7 +97,7 @@ class Training:
     def run(self, steps: int) -> Iterator[Progress]:
         """Do up to `steps` more steps, no further than the end of the run, and report after each."""
         begin = time.perf_counter()
-        with threadpool_limits(limits=1, user_api="blas"):
+        with products_in_one_thread():
             for _ in range(min(steps, self.config.steps - self.done)):
                 loss = self._step()
                 yield Progress(self.done, loss, time.perf_counter() - begin)

@@ -20,6 +20,8 @@ from heatprior.kernels.mixtures import MixtureMoments, mixture_moments
 
 PAPER_COMPONENTS = 125
 PAPER_ALPHA = 1000.0
+REACHES = (1e-6, 1e6)  # responses of grey levels in [0, 1] are nowhere near either end
+LARGEST_SPREAD = 1e6  # of the logits of an expert: a weight of exp(−1e6) is zero for every purpose
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,8 +41,10 @@ class Experts:
             raise InvalidInputError(f"logits have shape {logits.shape}; expected (experts, components ≥ 2)")
         if not np.isfinite(logits).all():
             raise InvalidInputError("logits hold NaN or infinite values; a weight of zero is not allowed")
-        if not (np.isfinite(self.reach) and self.reach > 0):
-            raise InvalidInputError(f"reach is {self.reach}; expected a positive number")
+        if np.ptp(logits, axis=1).max() > LARGEST_SPREAD:
+            raise InvalidInputError(f"logits of one expert differ by more than {LARGEST_SPREAD:g}; bring them together")
+        if not REACHES[0] <= self.reach <= REACHES[1]:
+            raise InvalidInputError(f"reach is {self.reach}; expected a number from {REACHES[0]:g} to {REACHES[1]:g}")
         logits.flags.writeable = False
         object.__setattr__(self, "logits", logits)
 
@@ -73,6 +77,7 @@ class Experts:
 
     def moments(self, u: FloatArray, tau: ArrayLike, *, want_log_density: bool = True) -> MixtureMoments:
         """log psi_j(u), and mean and variance of mu under the responsibilities of the components: each (..., J)."""
+        u = np.asarray(u, np.float64)
         shape = u.shape
         if shape[-1:] != self.logits.shape[:1]:
             raise InvalidInputError(f"responses have shape {shape}; expected {self.logits.shape[0]} in the last axis")
@@ -107,8 +112,9 @@ class Experts:
         Written without the differences of Tweedie's formula, so that they stay accurate for tau → 0 and tau → ∞.
         """
         moments = self.moments(u, tau, want_log_density=False)
-        shrink = np.square(tau) / (self.base_sigma**2 + np.square(tau))  # 0 without noise, 1 under much noise
-        mean = u + shrink * (moments.mean - u)
+        variance = self.base_sigma**2 + np.square(tau)
+        shrink = np.square(tau) / variance  # 0 without noise, 1 under much noise
+        mean = self.base_sigma**2 / variance * u + shrink * moments.mean
         return mean, shrink * self.base_sigma**2 + shrink**2 * moments.variance
 
     def sample(self, count: int, tau: ArrayLike, *, rng: np.random.Generator) -> FloatArray:

@@ -12,6 +12,7 @@ from scipy.fft import idctn
 from heatprior.arrays import FloatArray
 from heatprior.errors import InvalidInputError
 
+NORMS = (1e-9, 1e9)  # of filters of any use; float32 files hold them well
 ORTHOGONALITY_TOLERANCE = 1e-5  # largest cosine between two filters: a hundred roundings of float32
 
 
@@ -26,6 +27,8 @@ class FilterBank:
     matrix: FloatArray
 
     def __post_init__(self) -> None:
+        if np.iscomplexobj(self.matrix):
+            raise InvalidInputError("filters are complex; expected real ones")
         matrix = np.array(self.matrix, dtype=np.float64)
         if matrix.ndim != 2 or isqrt(matrix.shape[1]) ** 2 != matrix.shape[1] or matrix.size == 0:
             raise InvalidInputError(f"filters have shape {matrix.shape}; expected (filters, pixels of a square patch)")
@@ -38,6 +41,10 @@ class FilterBank:
         norms = np.linalg.norm(matrix, axis=1)
         if not norms.min() > 0:
             raise InvalidInputError(f"filter {norms.argmin()} is zero; every filter needs a positive norm")
+        if norms.min() < NORMS[0] or norms.max() > NORMS[1]:
+            raise InvalidInputError(
+                f"norms of filters go from {norms.min():g} to {norms.max():g}; expected {NORMS[0]:g} to {NORMS[1]:g}"
+            )
         directions = matrix / norms[:, None]
         cosines = np.abs(directions @ directions.T - np.eye(len(matrix)))
         if cosines.max() > ORTHOGONALITY_TOLERANCE:
@@ -52,6 +59,8 @@ class FilterBank:
     @classmethod
     def dct(cls, size: int) -> FilterBank:
         """The discrete cosine basis on size×size patches without its constant: J = size² − 1 filters of norm one."""
+        if size < 2:
+            raise InvalidInputError(f"size is {size}; a patch needs at least 2×2 pixels to have any structure")
         basis = idctn(np.eye(size * size).reshape(-1, size, size), axes=(1, 2), norm="ortho")
         return cls(basis.reshape(size * size, -1)[1:])
 

@@ -28,8 +28,9 @@ from heatprior.priors.protocol import Posterior
 from heatprior.store import PriorFile, write_prior_file
 
 KIND = "patch"
+LARGEST_GREY = 1e9  # beyond it squares might overflow float32
 LARGEST_SIGMA = 1e6  # of any use; beyond it squares might overflow
-CHUNK = 512  # patches whose responses each thread has in memory at once
+CHUNK = 256  # patches whose responses each thread has in memory at once
 MOST_EXPLICIT_COMPONENTS = 100_000
 
 
@@ -54,6 +55,7 @@ class PatchPrior:
     card: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "card", dict(self.card))
         if self.filters.count != self.experts.logits.shape[0]:
             raise InvalidInputError(
                 f"{self.filters.count} filters but {self.experts.logits.shape[0]} experts; each filter needs one"
@@ -112,7 +114,7 @@ class PatchPrior:
         return Posterior(mean, variance)
 
     def sample(self, count: int, sigma: ArrayLike = 0.0, *, rng: np.random.Generator) -> FloatArray:
-        """Exact draws of noisy patches, (count, a): Y = Σ_j k_j Z_j / ‖k_j‖², Z_j from psi_j (section 4.2).
+        """Exact draws of noisy patches, (count, a): Y = Σ_j k_j Z_j / ‖k_j‖², Z_j from psi_j (Corollary 2.1).
 
         They lie in the span of the filters: with zero-mean filters they have mean zero; add the brightness you want.
         """
@@ -186,6 +188,8 @@ class PatchPrior:
             patches = flat[rows].astype(np.float64)
             if not np.isfinite(patches).all():
                 raise InvalidInputError("patches hold NaN or infinite values; fill or leave out such patches first")
+            if np.abs(patches).max(initial=0.0) > LARGEST_GREY:
+                raise InvalidInputError(f"patches hold values beyond ±{LARGEST_GREY:g}; scale grey levels to [0, 1]")
             fill(_Chunk(rows, patches, sigmas[rows], self.filters.analyse(patches), sigmas[rows] * self.filters.norms))
 
         for_each(work, range(0, len(flat), CHUNK))
