@@ -1,6 +1,6 @@
 """Put the prior of a training run into the package, under a name.
 
-    python experiments/ship_prior.py RUN NAME
+python experiments/ship_prior.py RUN NAME
 """
 
 from __future__ import annotations

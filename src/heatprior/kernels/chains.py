@@ -55,8 +55,8 @@ def chains_from_the_middle(weights: FloatArray) -> FloatArray:
 
 
 @njit(cache=True, fastmath={"contract"})
-def component_sums(lanes, count, log_weights, weights, chains, lowest, spacing):
-    """From U and PRECISION: SUM0 to SUM3 = Σ_l w_l g_l k_l^m for m = 0 to 3.
+def component_sums(lanes, count, log_weights, weights, chains, lowest, spacing, all_four):
+    """From U and PRECISION: SUM0 to SUM3 = Σ_l w_l g_l k_l^m for m = 0 to 3, or, cheaper, only SUM0 and SUM1.
 
     k_l counts grid steps from ORIGIN, and g_l is relative to exp(LOG_SCALE); CASE tells how they were found.
     """
@@ -65,9 +65,9 @@ def component_sums(lanes, count, log_weights, weights, chains, lowest, spacing):
     if prepare_chains(lanes, count, lowest, spacing, last):
         lanes[SUM0 : SUM3 + count] = 0.0
         start_upward(lanes, count)
-        _walk(lanes, count, chains[0])
+        _walk(lanes, count, chains[0], all_four)
         start_downward(lanes, count)
-        _walk(lanes, count, chains[1])
+        _walk(lanes, count, chains[1], all_four)
     for i in range(count):
         from_nearest, precision = lanes[FROM_NEAREST + i], lanes[PRECISION + i]
         lanes[ORIGIN + i] = middle
@@ -140,28 +140,41 @@ def start_downward(lanes, count):
 
 
 @njit(cache=True, fastmath={"contract"})
-def _walk(lanes, count, chain):
-    """Walk from the middle to one end of the grid: SUM_m += Σ_k chain[m, k] g_k."""
+def _walk(lanes, count, chain, all_four):
+    """Walk from the middle to one end of the grid: SUM_m += Σ_k chain[m, k] g_k, m = 0, 1 or m = 0 to 3."""
     for k in range(0, chain.shape[1], UNROLL):
         w0, w1, w2, w3 = chain[0, k], chain[0, k + 1], chain[0, k + 2], chain[0, k + 3]
         v0, v1, v2, v3 = chain[1, k], chain[1, k + 1], chain[1, k + 2], chain[1, k + 3]
+        if not all_four:
+            for i in range(count):
+                a, b, c, d = next_four(lanes, i)
+                lanes[SUM0 + i] += (w0 * a + w1 * b) + (w2 * c + w3 * d)
+                lanes[SUM1 + i] += (v0 * a + v1 * b) + (v2 * c + v3 * d)
+            continue
         y0, y1, y2, y3 = chain[2, k], chain[2, k + 1], chain[2, k + 2], chain[2, k + 3]
         z0, z1, z2, z3 = chain[3, k], chain[3, k + 1], chain[3, k + 2], chain[3, k + 3]
         for i in range(count):
-            q = lanes[HALF + i] * lanes[HALF + i]
-            a, r = lanes[TERM + i], lanes[RATIO + i]
-            b = a * r
-            r *= q
-            c = b * r
-            r *= q
-            d = c * r
-            r *= q
+            a, b, c, d = next_four(lanes, i)
             lanes[SUM0 + i] += (w0 * a + w1 * b) + (w2 * c + w3 * d)
             lanes[SUM1 + i] += (v0 * a + v1 * b) + (v2 * c + v3 * d)
             lanes[SUM2 + i] += (y0 * a + y1 * b) + (y2 * c + y3 * d)
             lanes[SUM3 + i] += (z0 * a + z1 * b) + (z2 * c + z3 * d)
-            lanes[TERM + i] = d * r if d * r > VANISHING else 0.0
-            lanes[RATIO + i] = r * q
+
+
+@njit(cache=True, inline="always", fastmath={"contract"})
+def next_four(lanes, i):
+    """The Gaussians at the next four grid points of lane i, which moves on by as many."""
+    q = lanes[HALF + i] * lanes[HALF + i]
+    a, r = lanes[TERM + i], lanes[RATIO + i]
+    b = a * r
+    r *= q
+    c = b * r
+    r *= q
+    d = c * r
+    r *= q
+    lanes[TERM + i] = d * r if d * r > VANISHING else 0.0
+    lanes[RATIO + i] = r * q
+    return a, b, c, d
 
 
 @njit(cache=True, fastmath={"contract"})

@@ -24,7 +24,6 @@ from heatprior.kernels.chains import (
     BLOCK,
     CASE,
     FROM_NEAREST,
-    HALF,
     IS_NARROW,
     IS_STARVED,
     IS_WIDE,
@@ -32,19 +31,17 @@ from heatprior.kernels.chains import (
     NEGLIGIBLE,
     ORIGIN,
     PRECISION,
-    RATIO,
     START,
     SUM0,
     SUM1,
     SUM2,
     SUM3,
-    TERM,
     UNROLL,
-    VANISHING,
     U,
     chains_from_the_middle,
     component_sums,
     nearest_component,
+    next_four,
     prepare_chains,
     start_downward,
     start_upward,
@@ -102,11 +99,17 @@ def weight_gradient_plain(
 
 
 def score_derivatives(
-    responses: FloatArray, variances: FloatArray, log_weights: FloatArray, means: FloatArray
+    responses: FloatArray,
+    variances: FloatArray,
+    log_weights: FloatArray,
+    means: FloatArray,
+    *,
+    want_derivatives: bool = True,
 ) -> ScoreDerivatives:
-    """The kernel of `score_derivatives_plain`, in float64."""
+    """The kernel of `score_derivatives_plain`, in float64; derivatives that are not wanted are empty arrays."""
     weights = np.exp(log_weights)
-    results = ScoreDerivatives(*(np.empty_like(responses) for _ in range(4)))
+    derivative = responses if want_derivatives else responses[:0]
+    results = ScoreDerivatives(*(np.empty_like(like) for like in (responses, derivative, derivative, responses)))
     _score_derivatives(
         responses,
         variances,
@@ -155,21 +158,23 @@ def _score_derivatives(u, s2, log_weights, weights, chains, lowest, spacing, sco
             for i in range(rows):
                 lanes[U + i] = u[j, start + i]
                 lanes[PRECISION + i] = 1.0 / s2[j, start + i]
-            component_sums(lanes, rows, log_weights[j], weights[j], chains[j], lowest, spacing)
+            component_sums(lanes, rows, log_weights[j], weights[j], chains[j], lowest, spacing, in_response.size > 0)
             for i in range(rows):
                 precision = lanes[PRECISION + i]
                 per_total = 1.0 / lanes[SUM0 + i]
                 offset = lanes[SUM1 + i] * per_total
+                phi = (lanes[ORIGIN + i] + offset * spacing - lanes[U + i]) * precision
+                score[j, start + i] = phi
+                totals[j, start + i] = 0.0 if lanes[CASE + i] == IS_STARVED else lanes[SUM0 + i]
+                if in_response.size == 0:
+                    continue
                 square = lanes[SUM2 + i] * per_total
                 cube = lanes[SUM3 + i] * per_total
                 spread = (square - offset * offset) * spacing**2
                 skew = (cube - 3.0 * offset * square + 2.0 * offset**3) * spacing**3
-                phi = (lanes[ORIGIN + i] + offset * spacing - lanes[U + i]) * precision
                 slope = (spread * precision - 1.0) * precision
-                score[j, start + i] = phi
                 in_response[j, start + i] = slope
                 in_variance[j, start + i] = 0.5 * skew * precision**3 + phi * slope
-                totals[j, start + i] = 0.0 if lanes[CASE + i] == IS_STARVED else lanes[SUM0 + i]
 
 
 @njit(nogil=True, cache=True, fastmath={"contract"})
@@ -222,27 +227,17 @@ def _walk_and_collect(lanes, count, middle, sums):
         a0, a1, a2, a3 = 0.0, 0.0, 0.0, 0.0
         b0, b1, b2, b3 = 0.0, 0.0, 0.0, 0.0
         for i in range(count):
-            q = lanes[HALF + i] * lanes[HALF + i]
             coefficient = lanes[COEFFICIENT + i]
             shifted = coefficient * (lanes[MEAN + i] - middle)
-            term, r = lanes[TERM + i], lanes[RATIO + i]
-            a0 += coefficient * term
-            b0 += shifted * term
-            term *= r
-            r *= q
-            a1 += coefficient * term
-            b1 += shifted * term
-            term *= r
-            r *= q
-            a2 += coefficient * term
-            b2 += shifted * term
-            term *= r
-            r *= q
-            a3 += coefficient * term
-            b3 += shifted * term
-            term *= r
-            lanes[TERM + i] = term if term > VANISHING else 0.0
-            lanes[RATIO + i] = r * q
+            a, b, c, d = next_four(lanes, i)
+            a0 += coefficient * a
+            a1 += coefficient * b
+            a2 += coefficient * c
+            a3 += coefficient * d
+            b0 += shifted * a
+            b1 += shifted * b
+            b2 += shifted * c
+            b3 += shifted * d
         sums[0, k] += a0
         sums[0, k + 1] += a1
         sums[0, k + 2] += a2

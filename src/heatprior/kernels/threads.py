@@ -7,8 +7,9 @@ numba's setting (`NUMBA_NUM_THREADS`, `numba.set_num_threads`).
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from functools import cache
 from threading import Lock
@@ -42,9 +43,7 @@ def for_each(function: Callable[[Piece], Result], pieces: Sequence[Piece]) -> li
                 except Exception as error:  # raised below, in the thread of the caller
                     errors[number] = error
 
-        with ThreadPoolExecutor(threads) as pool:
-            for _ in range(threads):
-                pool.submit(work)
+        wait([_pool(threads).submit(work) for _ in range(threads)])
         if errors:
             raise errors[min(errors)]
         return results
@@ -72,6 +71,15 @@ def products_in_one_thread() -> Iterator[None]:
             _Limit.holders -= 1
             if _Limit.holders == 0:
                 _Limit.undo()
+
+
+@cache
+def _pool(threads: int) -> ThreadPoolExecutor:
+    """Threads that stay: their memory stays warm, which is worth a quarter of a training step."""
+    return ThreadPoolExecutor(threads, "heatprior")
+
+
+os.register_at_fork(after_in_child=_pool.cache_clear)  # a child process has none of its parent's threads
 
 
 @cache

@@ -71,7 +71,7 @@ def _sums_over(
     responses = filters @ noisy  # (J, n)
     squared_norms = (filters**2).sum(axis=1)
     variances = base_variance + squared_norms[:, None] * variance_of_noise
-    derivatives = score_derivatives(responses, variances, log_weights, means)
+    derivatives = score_derivatives(responses, variances, log_weights, means, want_derivatives=FILTERS in blocks)
     residual = -batch.noise - batch.sigma * (filters.T @ derivatives.score)  # r / sigma, (a, n)
     loss = float(np.vdot(residual, residual))
     if not blocks:

@@ -75,8 +75,10 @@ class Experts:
         """w_jl, (J, L), on the unit simplex for each j."""
         return np.exp(self.log_weights)
 
-    def moments(self, u: FloatArray, tau: ArrayLike, *, want_log_density: bool = True) -> MixtureMoments:
-        """log psi_j(u), and mean and variance of mu under the responsibilities of the components: each (..., J)."""
+    def moments(
+        self, u: FloatArray, tau: ArrayLike, *, want_log_density: bool = True, want_variance: bool = True
+    ) -> MixtureMoments:
+        """log psi_j(u), and mean and variance of mu under the responsibilities: (..., J), or empty if not wanted."""
         u = np.asarray(u, np.float64)
         shape = u.shape
         if shape[-1:] != self.logits.shape[:1]:
@@ -84,21 +86,26 @@ class Experts:
         variances = np.broadcast_to(self.base_sigma**2 + np.square(tau), shape)
         rows = (-1, self.logits.shape[0])
         flat = mixture_moments(
-            u.reshape(rows), variances.reshape(rows), self.log_weights, self.means, want_log_density=want_log_density
+            u.reshape(rows),
+            variances.reshape(rows),
+            self.log_weights,
+            self.means,
+            want_log_density=want_log_density,
+            want_variance=want_variance,
         )
         return MixtureMoments(
             flat.log_density.reshape(shape) if want_log_density else flat.log_density,
             flat.mean.reshape(shape),
-            flat.variance.reshape(shape),
+            flat.variance.reshape(shape) if want_variance else flat.variance,
         )
 
     def log_density(self, u: FloatArray, tau: ArrayLike) -> FloatArray:
         """log psi_j(u, t), Eq. (6)."""
-        return self.moments(u, tau).log_density
+        return self.moments(u, tau, want_variance=False).log_density
 
     def first_derivative(self, u: FloatArray, tau: ArrayLike) -> FloatArray:
         """∂ log psi_j / ∂u = (E[mu] − u) / sigma_j²."""
-        mean = self.moments(u, tau, want_log_density=False).mean
+        mean = self.moments(u, tau, want_log_density=False, want_variance=False).mean
         return (mean - u) / (self.base_sigma**2 + np.square(tau))
 
     def second_derivative(self, u: FloatArray, tau: ArrayLike) -> FloatArray:
