@@ -13,7 +13,7 @@ help: ## Show this list
 
 demo: $(VENV)/installed-base ## Draw patches from a prior at five noise levels
 	@mkdir -p out
-	@$(BIN)/heatprior sample dct7 -o out/demo.png --force
+	@$(BIN)/heatprior sample patch7 -o out/demo.png --force
 	@echo "Look at out/demo.png: patches of the prior, from clean to very noisy."
 
 test: $(VENV)/installed-test ## Run the tests (ARGS="-k name" is handed to pytest)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import resource
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 from measure import seconds, write_result
@@ -47,8 +48,16 @@ def peak_memory() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / MEGABYTE
 
 
+def memory_now() -> float:
+    """Resident size at this moment, from Linux; elsewhere the peak so far, which may hide some growth."""
+    statm = Path("/proc/self/statm")
+    if not statm.exists():
+        return peak_memory()
+    return int(statm.read_text().split()[1]) * resource.getpagesize() / MEGABYTE
+
+
 def main() -> None:
-    prior = load("dct7")
+    prior = load("patch7")
     rng = np.random.default_rng(SEED)
     y = rng.standard_normal((PATCHES, prior.filters.pixels), dtype=np.float32)
     y *= 0.2
@@ -56,9 +65,10 @@ def main() -> None:
     few, few_sigma = y[:PATCHES_FOR_THE_TWIN], sigma[:PATCHES_FOR_THE_TWIN]
     prior.posterior(few, few_sigma), prior.log_prob(few, few_sigma)  # compiles
 
-    before = peak_memory()
+    before = memory_now()
     prior.log_prob(y, sigma)
     memory_log_prob = peak_memory() - before
+    before = memory_now()
     prior.score(y, sigma)
     memory_score = peak_memory() - before
 

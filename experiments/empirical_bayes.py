@@ -19,6 +19,7 @@ from heatprior.images import read_grey
 from heatprior.learning.validation import FIRST_SEED, LEVELS, psnr
 from heatprior.priors.averaging import averaged_posterior_mean
 from heatprior.records import write_record
+from heatprior.zoo import names
 
 PAPER = {"patch7": (30.00, 27.47, 24.61, 22.14), "patch15": (30.34, 27.81, 24.96, 22.74)}
 RESULT = Path(__file__).parent / "results" / "empirical_bayes.json"
@@ -26,7 +27,7 @@ RESULT = Path(__file__).parent / "results" / "empirical_bayes.json"
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("priors", nargs="*", default=list(PAPER), metavar="PRIOR")
+    parser.add_argument("priors", nargs="*", default=[name for name in PAPER if name in names()], metavar="PRIOR")
     parser.add_argument("--data", type=Path)
     arguments = parser.parse_args()
     images = [scaled(read_grey(path)) for path in bsds500.bsd68(arguments.data)]

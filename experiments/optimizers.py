@@ -18,10 +18,13 @@ from heatprior.learning.training import Training
 from heatprior.learning.validation import LEVELS, Validation
 from heatprior.records import write_record
 
+NO_END = 1_000_000
 RUNS = {
-    "adam": TrainingConfig(optimizer="adam"),
-    "ipalm": TrainingConfig(optimizer="ipalm"),
-    "ipalm, as in the paper": TrainingConfig(optimizer="ipalm", noise="uniform", sigma_min=0.0, averaged=1),
+    "ipalm": TrainingConfig(optimizer="ipalm", steps=NO_END),
+    "adam": TrainingConfig(optimizer="adam", steps=NO_END),
+    "ipalm, as in the paper": TrainingConfig(
+        optimizer="ipalm", noise="uniform", sigma_min=0.0, averaged=1, steps=NO_END
+    ),
 }
 STEPS_BETWEEN = 50  # looks at the clock
 FIRST_LOOK, GROWTH = 2.5, 1.4  # seconds until the first validation, and the factor from one to the next

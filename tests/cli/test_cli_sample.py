@@ -27,7 +27,7 @@ def test_an_array_holds_the_draws_of_the_prior_at_each_level(run: Run, folder: P
     assert patches.dtype == np.float32
     assert patches.shape == (5, 5, 7, 7)
     for drawn, sigma in zip(patches, PAPER_SIGMAS, strict=True):
-        expected = hp.load("dct7").sample(5, sigma, rng=np.random.default_rng(3))
+        expected = hp.load("patch7").sample(5, sigma, rng=np.random.default_rng(3))
         np.testing.assert_array_equal(drawn.reshape(5, -1), expected.astype(np.float32))
 
 

@@ -161,7 +161,9 @@ def test_a_short_training_recovers_a_known_prior(optimizer):
     """
     loss = fresh_batch()
     loss_of_truth = loss.value([TRUE.filters.matrix, TRUE.experts.logits])
-    config = TrainingConfig(size=3, components=31, batch=2000, steps=300, optimizer=optimizer, filter_rate=0.06)
+    config = TrainingConfig(
+        size=3, components=31, batch=2000, steps=400, optimizer=optimizer, filter_rate=0.06, logit_rate=0.1
+    )
     training = Training(config, DrawnFromPrior(TRUE))
     assert loss.value(training.point) > 1.2 * loss_of_truth
     assert errors_of_the_marginals(training.prior(), 0.025).mean() > 0.3  # the start is far off

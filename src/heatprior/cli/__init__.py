@@ -24,7 +24,7 @@ ParsingError = cast("type[typer.BadParameter]", typer.BadParameter.__mro__[2])
 EXAMPLES = """\b
 Examples:
   heatprior sample -o patches.png    draw patches from a prior
-  heatprior show dct7 -o dct7.png    see its filters and potentials
+  heatprior show patch7 -o patch7.png  see its filters and potentials
   heatprior train photos -o mine     learn a prior from a folder of images
 """
 

@@ -11,7 +11,7 @@ SIGMAS = [0.0, 0.025, 0.05, 0.1, 0.2]
 EXAMPLES = """\b
 Examples:
   heatprior sample -o patches.png
-  heatprior sample dct7 --sigma 0 --sigma 0.3 --count 100 --seed 7 -o patches.npy
+  heatprior sample patch7 --sigma 0 --sigma 0.3 --count 100 --seed 7 -o patches.npy
   heatprior sample mine.safetensors -o mine.pdf
 """
 MOST_PATCHES = 10_000_000
@@ -21,7 +21,7 @@ MOST_DRAWN = 1024  # patches of one noise level that a picture can still show
 def sample(
     prior: Annotated[
         str, typer.Argument(metavar="PRIOR", help="A shipped prior by its name, or the path of a prior.")
-    ] = "dct7",
+    ] = "patch7",
     *,
     output: Annotated[
         Path,

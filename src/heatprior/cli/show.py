@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = """\b
 Examples:
-  heatprior show dct7
+  heatprior show patch7
   heatprior show mine.safetensors --filters 24 -o mine.pdf
 """
 

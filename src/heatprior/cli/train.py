@@ -27,8 +27,8 @@ EXAMPLES = """\b
 Examples:
   heatprior train photos -o mine                     7×7 patches of your images
   heatprior train photos -o mine --resume            go on after an interruption
-  heatprior train bsds500 -o paper15 --size 15 --steps 100000
-  heatprior train photos -o quick --steps 500 --batch 1000
+  heatprior train bsds500 -o paper15 --size 15 --steps 10000
+  heatprior train photos -o quick --steps 200 --batch 1000
 """
 
 
@@ -54,7 +54,7 @@ def train(
     *,
     output: Annotated[Path, typer.Option("--output", "-o", metavar="RUN", help="The folder of the run, made anew.")],
     size: Annotated[int | None, typer.Option(metavar="B", help="Patches of B×B pixels.  [default: 7]")] = None,
-    steps: Annotated[int | None, typer.Option(metavar="N", help="Steps to train.  [default: 10000]")] = None,
+    steps: Annotated[int | None, typer.Option(metavar="N", help="Steps to train.  [default: 1000]")] = None,
     batch: Annotated[int | None, typer.Option(metavar="N", help="Patches in a step.  [default: 3200]")] = None,
     noise: Annotated[
         Noise | None, typer.Option(help="Noise levels are uniform, or their logarithms are.  [default: log]")
@@ -62,12 +62,12 @@ def train(
     sigma_min: Annotated[float | None, typer.Option(metavar="S", help="Least noise level.  [default: 0.01]")] = None,
     sigma_max: Annotated[float | None, typer.Option(metavar="S", help="Largest noise level.  [default: 0.4]")] = None,
     sigma: Annotated[float | None, typer.Option(metavar="S", help="Train at this one noise level only.")] = None,
-    optimizer: Annotated[Optimizer | None, typer.Option(help="Way to the minimum.  [default: adam]")] = None,
+    optimizer: Annotated[Optimizer | None, typer.Option(help="Way to the minimum.  [default: ipalm]")] = None,
     filter_rate: Annotated[
         float | None, typer.Option(metavar="R", help="Step size of the filters, for adam.  [default: 0.035]")
     ] = None,
     logit_rate: Annotated[
-        float | None, typer.Option(metavar="R", help="Step size of the weights, for adam.  [default: 0.1]")
+        float | None, typer.Option(metavar="R", help="Step size of the weights, for adam.  [default: 0.03]")
     ] = None,
     averaged: Annotated[
         int | None, typer.Option(metavar="N", help="The prior averages about the last N steps.  [default: 500]")

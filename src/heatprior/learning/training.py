@@ -41,13 +41,13 @@ class TrainingConfig:
     components: int = PAPER_COMPONENTS
     reach: float = 1.0
     batch: int = 3200
-    steps: int = 10_000
+    steps: int = 1000
     noise: str = "log"
     sigma_min: float = 0.01
     sigma_max: float = 0.4
-    optimizer: str = "adam"
+    optimizer: str = "ipalm"
     filter_rate: float = 0.035  # of an entry of the filters in one step, in units of their first deviation, 1/size
-    logit_rate: float = 0.1
+    logit_rate: float = 0.03
     averaged: int = 500
     projection_steps: int = 3
     seed: int = 0

@@ -18,9 +18,9 @@ def names() -> list[str]:
 
 
 def load(prior: str | PathLike[str]) -> PatchPrior:
-    """A shipped prior by its name (`"dct7"`), or any prior by the path of its file.
+    """A shipped prior by its name (`"patch7"`), or any prior by the path of its file.
 
-    >>> load("dct7").filters.count
+    >>> load("patch7").filters.count
     48
     """
     if isinstance(prior, str) and prior in names():
