@@ -77,7 +77,7 @@ def torch_step(size: int, batch: NoisyBatch) -> Any:
         scores = ((rho @ means) - responses) / variances
         residual = noise + sigma[:, None] * (scores @ filters)
         adam.zero_grad()
-        (residual**2).sum(dim=1).mean().backward()  # type: ignore[no-untyped-call]
+        (residual**2).sum(dim=1).mean().backward()
         adam.step()
         with torch.no_grad():
             scales = torch.ones(len(filters))
