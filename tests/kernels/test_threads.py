@@ -107,3 +107,20 @@ def test_compiled_code_older_than_a_kernel_is_dropped(tmp_path):
     _drop_outdated_code(tmp_path)
     assert new.exists()
     assert not old.exists()
+
+
+def test_pieces_of_pieces_do_not_wait_for_each_other(use_threads):
+    use_threads(2)
+    results = for_each(lambda outer: for_each(lambda inner: 10 * outer + inner, range(4)), range(4))
+    assert results == [[10 * outer + inner for inner in range(4)] for outer in range(4)]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
+def test_a_forked_process_has_threads_of_its_own(use_threads):
+    use_threads(2)
+    for_each(str, range(4))
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if for_each(abs, range(4)) == [0, 1, 2, 3] else 1)
+    assert os.waitpid(child, 0)[1] == 0

@@ -12,12 +12,13 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from functools import cache
-from threading import Lock
+from threading import Lock, current_thread
 from typing import Any, TypeVar
 
 from numba import get_num_threads
 from threadpoolctl import ThreadpoolController
 
+POOL = "heatprior"  # how the names of its threads begin
 Piece = TypeVar("Piece")
 Result = TypeVar("Result")
 
@@ -25,7 +26,7 @@ Result = TypeVar("Result")
 def for_each(function: Callable[[Piece], Result], pieces: Sequence[Piece]) -> list[Result]:
     """The results of `function` on each piece, in order; after an error no further piece is begun, and it is raised."""
     threads = min(get_num_threads(), len(pieces))
-    if len(pieces) <= 1:
+    if len(pieces) <= 1 or current_thread().name.startswith(POOL):  # a piece of a piece runs where it is
         return [function(piece) for piece in pieces]
     with products_in_one_thread():
         if threads == 1:
@@ -75,11 +76,12 @@ def products_in_one_thread() -> Iterator[None]:
 
 @cache
 def _pool(threads: int) -> ThreadPoolExecutor:
-    """Threads that stay: their memory stays warm, which is worth a quarter of a training step."""
-    return ThreadPoolExecutor(threads, "heatprior")
+    """Threads that stay: making them anew for every call costs time, and their memory would be cold."""
+    return ThreadPoolExecutor(threads, POOL)
 
 
-os.register_at_fork(after_in_child=_pool.cache_clear)  # a child process has none of its parent's threads
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_pool.cache_clear)  # a child process has none of its parent's threads
 
 
 @cache
