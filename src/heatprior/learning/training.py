@@ -31,7 +31,7 @@ PIECES = 8  # parts of a batch that run side by side; fixed, so that results do 
 
 @dataclass(frozen=True)
 class TrainingConfig:
-    """How a prior is trained: the paper's settings (section 4.1), but for the optimiser and the choice of noise levels.
+    """How a prior is trained: the paper's settings (section 4.1), but for noise levels, averaging and number of steps.
 
     Noise levels are drawn between `sigma_min` and `sigma_max`, uniformly or uniformly in their logarithm (`noise`). The
     prior is the running average of the iterates over about `averaged` steps. docs/training.md gives the reasons.
