@@ -23,7 +23,7 @@ from heatprior.priors.patch import PatchPrior
 
 RECORDS = 200  # in a run, evenly spaced
 VALIDATIONS = 10  # at most so many of these come with a validation, the last one among them,
-STEPS_PER_VALIDATION = 500  # and so many steps lie between them at least: a validation costs as much as 100 or 200
+STEPS_PER_VALIDATION = 100  # and so many steps lie between them at least: a validation costs as much as 20 or 30
 
 Images = str | PathLike[str] | Sequence[NDArray[Any]]
 
