@@ -14,10 +14,10 @@ from typing import NamedTuple
 
 import numpy as np
 from numba import njit
-from numpy.lib.stride_tricks import sliding_window_view
 
 from heatprior.arrays import FloatArray
 from heatprior.kernels.threads import for_each
+from heatprior.patches import average, extract
 
 RUN = 256  # patches of one row that go through together
 BAND = 32  # rows of patches that one thread does at a time
@@ -34,18 +34,12 @@ class ResponseTables(NamedTuple):
 def average_changes_plain(image: FloatArray, filters: FloatArray, tables: ResponseTables) -> FloatArray:
     """The twin: image (H, W), filters (J, b²) → mean changes (H, W)."""
     size = int(np.sqrt(filters.shape[1]))
-    rows, columns = image.shape[0] - size + 1, image.shape[1] - size + 1
-    patches = sliding_window_view(image, (size, size)).reshape(rows * columns, size * size)
-    place = (patches @ filters.T - tables.first) * tables.per_unit  # (n, J)
+    place = (extract(image, size) @ filters.T - tables.first) * tables.per_unit  # (n, J)
     node = np.clip(place.astype(np.int64), 0, tables.values.shape[1] - 2)
     experts = np.arange(len(filters))
     left, right = tables.values[experts, node], tables.values[experts, node + 1]
-    changes = ((left + (place - node) * (right - left)) @ filters).reshape(rows, columns, size, size)
-    total = np.zeros(image.shape)
-    for i in range(size):
-        for j in range(size):
-            total[i : i + rows, j : j + columns] += changes[:, :, i, j]
-    return total / _patches_that_hold(image.shape, size)
+    changes = (left + (place - node) * (right - left)) @ filters
+    return average(changes, (image.shape[0], image.shape[1]), size)
 
 
 def average_changes(image: FloatArray, filters: FloatArray, tables: ResponseTables) -> FloatArray:
