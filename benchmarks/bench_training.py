@@ -15,7 +15,7 @@ from numba import set_num_threads
 from threadpoolctl import threadpool_limits
 
 from heatprior.arrays import FloatArray
-from heatprior.learning.adam import ProjectedAdam
+from heatprior.learning.adam import OrthogonalAdam
 from heatprior.learning.ipalm import IPalm
 from heatprior.learning.objective import Objective
 from heatprior.learning.projections import project_orthogonal
@@ -49,7 +49,7 @@ def own_step(size: int, batch: NoisyBatch, *, ipalm: bool) -> Any:
     loss = ScoreMatching(pieces_of(batch), 1.0)
     objective = Objective(loss.value, loss.gradient, (project_orthogonal, None))
     state = {"point": start(size)}
-    adam, inertial = ProjectedAdam.begin(state["point"]), IPalm.begin(state["point"])
+    adam, inertial = OrthogonalAdam.begin(state["point"]), IPalm.begin(state["point"])
 
     def step() -> None:
         if ipalm:

@@ -1,4 +1,4 @@
-"""Projected Adam and iPALM at equal time: validation PSNR of fresh 7×7 trainings over the seconds of training.
+"""Adam and iPALM at equal time: validation PSNR of fresh 7×7 trainings over the seconds of training.
 
     python experiments/optimizers.py [--data DIR] [--seconds 100]
 
@@ -23,7 +23,7 @@ RUNS = {
     "ipalm": TrainingConfig(optimizer="ipalm", steps=NO_END),
     "adam": TrainingConfig(optimizer="adam", steps=NO_END),
     "ipalm, as in the paper": TrainingConfig(
-        optimizer="ipalm", noise="uniform", sigma_min=0.0, averaged=1, steps=NO_END
+        optimizer="ipalm", start="paper", noise="uniform", sigma_min=0.0, averaged=1, steps=NO_END
     ),
 }
 STEPS_BETWEEN = 50  # looks at the clock

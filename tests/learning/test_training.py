@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from synthetic import DrawnFromPrior, landscape, sparse_prior
 
-from heatprior import InvalidInputError, TrainingConfig
+from heatprior import Experts, InvalidInputError, TrainingConfig
 from heatprior.datasets import PatchSource
 from heatprior.kernels import threads
 from heatprior.learning.score_matching import NoisyBatch, ScoreMatching
@@ -117,6 +117,7 @@ def test_one_noise_level_alone_is_possible():
         ({"sigma_min": 0.5}, "noise levels"),
         ({"sigma_max": float("nan")}, "noise levels"),
         ({"optimizer": "newton"}, "expected 'adam' or 'ipalm'"),
+        ({"start": "flat"}, "expected 'student' or 'paper'"),
     ],
 )
 def test_settings_that_make_no_sense_are_refused(changes, message):
@@ -162,7 +163,7 @@ def test_a_short_training_recovers_a_known_prior(optimizer):
     loss = fresh_batch()
     loss_of_truth = loss.value([TRUE.filters.matrix, TRUE.experts.logits])
     config = TrainingConfig(
-        size=3, components=31, batch=2000, steps=400, optimizer=optimizer, filter_rate=0.06, logit_rate=0.1
+        size=3, components=31, batch=2000, steps=400, optimizer=optimizer, filter_rate=0.01, logit_rate=0.1
     )
     training = Training(config, DrawnFromPrior(TRUE))
     assert loss.value(training.point) > 1.2 * loss_of_truth
@@ -185,3 +186,10 @@ def test_the_marginals_of_the_true_prior_are_right_and_others_are_not():
     assert errors_of_the_marginals(TRUE, 0.025).max() < 0.01
     wrong = type(TRUE)(TRUE.filters, type(TRUE.experts)(TRUE.experts.logits[::-1]))
     assert errors_of_the_marginals(wrong, 0.025).max() > 0.3
+
+
+def test_the_weights_start_as_asked_for():
+    source = PatchSource([np.zeros((9, 9), np.uint8)], 3)
+    for start, experts in (("student", Experts.student(8)), ("paper", Experts.initial(8))):
+        training = Training(TrainingConfig(size=3, start=start), source)
+        np.testing.assert_array_equal(training.point[1], experts.logits)

@@ -139,6 +139,14 @@ def test_initial_experts_are_the_papers():
     np.testing.assert_allclose(experts.logits[1], 0.1 * np.sqrt(1000) / (1 + 1000 * means**2), rtol=1e-12)
 
 
+def test_students_experts_have_the_tails_of_a_cauchy_density():
+    experts = Experts.student(2)
+    weights = experts.weights[1] / experts.weights[1].max()
+    np.testing.assert_allclose(weights, 1 / (1 + 1000 * experts.means**2), rtol=1e-12)
+    outermost = [bank.weights[0, 0] / bank.weights[0, 62] for bank in (experts, Experts.initial(2))]
+    assert outermost[0] < 0.001 < 0.04 < outermost[1]  # the paper's start is flat there
+
+
 @every_bank
 def test_weights_lie_on_the_simplex(experts):
     assert (experts.weights > 0).all()

@@ -39,6 +39,13 @@ class Optimizer(StrEnum):
     ipalm = "ipalm"
 
 
+class Start(StrEnum):
+    """What `--start` may be."""
+
+    student = "student"
+    paper = "paper"
+
+
 class Noise(StrEnum):
     """What `--noise` may be."""
 
@@ -62,12 +69,16 @@ def train(
     sigma_min: Annotated[float | None, typer.Option(metavar="S", help="Least noise level.  [default: 0.01]")] = None,
     sigma_max: Annotated[float | None, typer.Option(metavar="S", help="Largest noise level.  [default: 0.4]")] = None,
     sigma: Annotated[float | None, typer.Option(metavar="S", help="Train at this one noise level only.")] = None,
-    optimizer: Annotated[Optimizer | None, typer.Option(help="Way to the minimum.  [default: ipalm]")] = None,
+    start: Annotated[
+        Start | None, typer.Option(help="First weights: heavy tails, or the paper's.  [default: student]")
+    ] = None,
+    optimizer: Annotated[Optimizer | None, typer.Option(help="Way to the minimum.  [default: adam]")] = None,
     filter_rate: Annotated[
-        float | None, typer.Option(metavar="R", help="Step size of the filters, for adam.  [default: 0.035]")
+        float | None,
+        typer.Option(metavar="R", help="Angle by which filters turn in a step, for adam.  [default: 0.003]"),
     ] = None,
     logit_rate: Annotated[
-        float | None, typer.Option(metavar="R", help="Step size of the weights, for adam.  [default: 0.03]")
+        float | None, typer.Option(metavar="R", help="Step size of the weights, for adam.  [default: 0.01]")
     ] = None,
     averaged: Annotated[
         int | None, typer.Option(metavar="N", help="The prior averages about the last N steps.  [default: 500]")
@@ -104,6 +115,7 @@ def train(
         "noise": noise.value if noise else None,
         "sigma_min": sigma_min,
         "sigma_max": sigma_max,
+        "start": start.value if start else None,
         "optimizer": optimizer.value if optimizer else None,
         "filter_rate": filter_rate,
         "logit_rate": logit_rate,

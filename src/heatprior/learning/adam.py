@@ -1,60 +1,88 @@
-"""Projected Adam: Adam's step in all blocks at once, then the projection of each block onto its constraint.
+"""Adam that never leaves the orthogonal filters: it turns them against each other and scales them.
 
-Here a block has one step size for all its entries. Adam's own, one for each entry, would turn the part of the gradient
-that stands on the constraint into one along it, and so end elsewhere than at the minimum; and weights of components
-that are rarely seen would be fitted to the noise of few samples, at the cost of the denoising.
+Orthogonal filters are diag(norms) O with O Oᵀ = Id. A small move of O along the constraint is a turn, an antisymmetric
+matrix A: O ← (Id − A) O, and A_ij is the angle by which filters i and j turn in their common plane. Adam takes its
+steps in these angles, in the logarithms of the norms and in the logits, each with a size of its own, so that filters
+of weak high-frequency responses turn as readily as those of strong ones; in the entries of the filters they would
+wait for each other. The polar factor takes what is left of second order back to the constraint.
+
+The logits share one step size: with Adam's own, weights of components that are rarely seen would be fitted to the noise
+of few samples.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from heatprior.arrays import FloatArray
 from heatprior.learning.objective import Objective, Point
+from heatprior.learning.projections import polar_factor
 
 DECAY_MEAN = 0.9
 DECAY_SQUARE = 0.99
-TINY = 1e-8
+TINY = 1e-12
+NORM_RATE = 3.0  # relative change of a norm in one step, for a turn by one
 
 
 @dataclass
-class ProjectedAdam:
-    """The state between two steps: running means of the gradients and of their mean squares, and how many steps."""
+class OrthogonalAdam:
+    """The state between two steps: running means of the gradients (angles, log-norms, logits) and of their squares.
+
+    It minimises over [filters (J, a), logits]. The filters must be orthogonal from the start, and their span stays what
+    it is: a full set of zero-mean filters, J = a − 1, loses nothing by that.
+    """
 
     means: Point
-    squares: FloatArray  # one for each block
+    squares: Point
     steps: int = 0
 
-    def step(self, point: Point, objective: Objective, rates: Sequence[float]) -> tuple[float, Point]:
-        """One step with a step size for each block: the function before the step, and the new point."""
-        value, gradients = objective.gradient(point, None)
+    def step(self, point: Point, objective: Objective, rates: tuple[float, float]) -> tuple[float, Point]:
+        """One step with rates for angles (radians) and logits: the function before it, and the new point."""
+        filters, logits = point
+        value, (in_filters, in_logits) = objective.gradient(point, None)
+        norms = np.linalg.norm(filters, axis=1, keepdims=True)
+        directions = filters / norms
+        in_turns = (norms * in_filters) @ directions.T  # (J, J)
+        turn, growth, change = self._steps_for(
+            [in_turns - in_turns.T, (in_filters * filters).sum(axis=1, keepdims=True), in_logits]
+        )
+        turned = polar_factor(directions - rates[0] * turn @ directions)
+        return value, [norms * np.exp(-NORM_RATE * rates[0] * growth) * turned, logits - rates[1] * change]
+
+    def _steps_for(self, gradients: Point) -> Point:
+        """Adam's steps of size about one; the squares of the logits are averaged to one number."""
         self.steps += 1
-        moved = []
-        for block, (x, gradient, rate) in enumerate(zip(point, gradients, rates, strict=True)):
-            project = objective.projections[block]
+        squares = [gradients[0] ** 2, gradients[1] ** 2, np.full(1, (gradients[2] ** 2).mean())]
+        steps = []
+        for block, (gradient, square) in enumerate(zip(gradients, squares, strict=True)):
             self.means[block] = DECAY_MEAN * self.means[block] + (1.0 - DECAY_MEAN) * gradient
-            self.squares[block] = DECAY_SQUARE * self.squares[block] + (1.0 - DECAY_SQUARE) * (gradient**2).mean()
+            self.squares[block] = DECAY_SQUARE * self.squares[block] + (1.0 - DECAY_SQUARE) * square
             mean = self.means[block] / (1.0 - DECAY_MEAN**self.steps)
             scale = np.sqrt(self.squares[block] / (1.0 - DECAY_SQUARE**self.steps)) + TINY
-            stepped = x - rate * mean / scale
-            moved.append(stepped if project is None else project(stepped))
-        return value, moved
+            steps.append(mean / scale)
+        return steps
 
     def state(self) -> dict[str, FloatArray]:
         """Everything that a checkpoint must keep."""
-        arrays = {f"mean{i}": x for i, x in enumerate(self.means)}
-        return arrays | {"squares": self.squares, "steps": np.array([self.steps], dtype=np.float64)}
+        arrays = {f"mean{i}": x for i, x in enumerate(self.means)} | {
+            f"square{i}": x for i, x in enumerate(self.squares)
+        }
+        return arrays | {"steps": np.array([self.steps], dtype=np.float64)}
 
     @classmethod
-    def begin(cls, point: Point) -> ProjectedAdam:
+    def begin(cls, point: Point) -> OrthogonalAdam:
         """No memory yet."""
-        return cls([np.zeros_like(x) for x in point], np.zeros(len(point)))
+        count = len(point[0])
+        shapes = [(count, count), (count, 1)]
+        return cls(
+            [*map(np.zeros, shapes), np.zeros_like(point[1])],
+            [*map(np.zeros, shapes), np.zeros(1)],
+        )
 
     @classmethod
-    def from_state(cls, state: dict[str, FloatArray]) -> ProjectedAdam:
+    def from_state(cls, state: dict[str, FloatArray]) -> OrthogonalAdam:
         """The inverse of `state`."""
-        squares = state["squares"].copy()
-        return cls([state[f"mean{i}"].copy() for i in range(squares.size)], squares, int(state["steps"][0]))
+        means, squares = ([state[f"{name}{i}"].copy() for i in range(3)] for name in ("mean", "square"))
+        return cls(means, squares, int(state["steps"][0]))

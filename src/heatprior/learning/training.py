@@ -17,7 +17,7 @@ from heatprior.arrays import FloatArray
 from heatprior.datasets import PatchSource
 from heatprior.errors import InvalidInputError
 from heatprior.kernels.threads import for_each, products_in_one_thread
-from heatprior.learning.adam import ProjectedAdam
+from heatprior.learning.adam import OrthogonalAdam
 from heatprior.learning.ipalm import IPalm
 from heatprior.learning.objective import Objective, Point
 from heatprior.learning.projections import project_orthogonal
@@ -31,10 +31,11 @@ PIECES = 8  # parts of a batch that run side by side; fixed, so that results do 
 
 @dataclass(frozen=True)
 class TrainingConfig:
-    """How a prior is trained: the paper's settings (section 4.1), but for noise levels, averaging and number of steps.
+    """How a prior is trained: the paper's settings (section 4.1), but for noise levels, start, optimiser and steps.
 
     Noise levels are drawn between `sigma_min` and `sigma_max`, uniformly or uniformly in their logarithm (`noise`). The
-    prior is the running average of the iterates over about `averaged` steps. docs/training.md gives the reasons.
+    weights start with heavy tails like those of images, or as in the paper, flat beyond a peak (`start`). The prior is
+    the running average of the iterates over about `averaged` steps. docs/training.md gives the reasons.
     """
 
     size: int = 7
@@ -45,9 +46,10 @@ class TrainingConfig:
     noise: str = "log"
     sigma_min: float = 0.01
     sigma_max: float = 0.4
-    optimizer: str = "ipalm"
-    filter_rate: float = 0.035  # of an entry of the filters in one step, in units of their first deviation, 1/size
-    logit_rate: float = 0.03
+    start: str = "student"
+    optimizer: str = "adam"
+    filter_rate: float = 0.003  # of the angles between filters, in radians, in one step of adam
+    logit_rate: float = 0.01
     averaged: int = 500
     projection_steps: int = 3
     seed: int = 0
@@ -65,6 +67,8 @@ class TrainingConfig:
             raise InvalidInputError(f"noise is {self.noise!r}; expected 'log' or 'uniform'")
         if self.noise == "log" and not self.sigma_min > 0.0:
             raise InvalidInputError("zero noise has no logarithm; give a positive sigma_min, or noise='uniform'")
+        if self.start not in ("student", "paper"):
+            raise InvalidInputError(f"start is {self.start!r}; expected 'student' or 'paper'")
         if self.optimizer not in ("adam", "ipalm"):
             raise InvalidInputError(f"optimizer is {self.optimizer!r}; expected 'adam' or 'ipalm'")
 
@@ -89,10 +93,11 @@ class Training:
         self.done = 0
         count = config.size**2 - 1
         start = np.random.default_rng(config.seed).normal(scale=1.0 / config.size, size=(count, config.size**2))
-        experts = Experts.initial(count, config.components, config.reach)
+        initial = Experts.student if config.start == "student" else Experts.initial
+        experts = initial(count, config.components, config.reach)
         self.point: Point = [project_orthogonal(start, steps=config.projection_steps), np.array(experts.logits)]
         self._average: Point = [x.copy() for x in self.point]
-        self._optimizer: ProjectedAdam | IPalm = _OPTIMIZERS[config.optimizer].begin(self.point)
+        self._optimizer: OrthogonalAdam | IPalm = _OPTIMIZERS[config.optimizer].begin(self.point)
 
     def run(self, steps: int) -> Iterator[Progress]:
         """Do up to `steps` more steps, no further than the end of the run, and report after each."""
@@ -105,8 +110,8 @@ class Training:
     def _step(self) -> float:
         loss = ScoreMatching(self._batch(self.done), self.config.reach)
         objective = Objective(loss.value, loss.gradient, (self._project, None))
-        if isinstance(self._optimizer, ProjectedAdam):
-            rates = (self.config.filter_rate / self.config.size, self.config.logit_rate)
+        if isinstance(self._optimizer, OrthogonalAdam):
+            rates = (self.config.filter_rate, self.config.logit_rate)
             value, self.point = self._optimizer.step(self.point, objective, rates)
         else:
             value, self.point = self._optimizer.step(self.point, objective)
@@ -165,4 +170,4 @@ class Training:
         self._optimizer = _OPTIMIZERS[self.config.optimizer].from_state(optimizer)
 
 
-_OPTIMIZERS: dict[str, type[ProjectedAdam] | type[IPalm]] = {"adam": ProjectedAdam, "ipalm": IPalm}
+_OPTIMIZERS: dict[str, type[OrthogonalAdam] | type[IPalm]] = {"adam": OrthogonalAdam, "ipalm": IPalm}

@@ -55,6 +55,15 @@ class Experts:
         logits = 0.1 * np.sqrt(PAPER_ALPHA) / (1.0 + PAPER_ALPHA * means**2)
         return cls(np.tile(logits, (count, 1)), reach)
 
+    @classmethod
+    def student(cls, count: int, components: int = PAPER_COMPONENTS, reach: float = 1.0) -> Experts:
+        """Heavy tails like those of images, w_jl ∝ 1 / (1 + α mu_l²), Student's t with one degree of freedom.
+
+        The paper's start is flat far from zero, and weights that are rarely seen stay as they start.
+        """
+        means = np.linspace(-reach, reach, components)
+        return cls(np.tile(-np.log1p(PAPER_ALPHA * means**2), (count, 1)), reach)
+
     @cached_property
     def means(self) -> FloatArray:
         """mu_l, (L,)."""
