@@ -11,10 +11,8 @@ BIN := $(VENV)/bin
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: $(VENV)/installed-base ## Draw patches from a prior at five noise levels
-	@mkdir -p out
-	@$(BIN)/heatprior sample patch7 -o out/demo.png --force
-	@echo "Look at out/demo.png: patches of the prior, from clean to very noisy."
+demo: $(VENV)/installed-base ## Denoise a photograph: out/demo.png
+	@$(BIN)/python experiments/demo.py out
 
 test: $(VENV)/installed-test ## Run the tests (ARGS="-k name" is handed to pytest)
 	$(BIN)/python -m pytest $(ARGS)

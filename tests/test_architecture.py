@@ -27,6 +27,7 @@ MAY_IMPORT = {
     "bsds500": BOTTOM | {"images"},
     "datasets": BOTTOM | {"kernels", "images", "patches"},
     "pictures": BOTTOM | {"priors"},
+    "comparisons": BOTTOM | {"pictures"},
     "learning": BOTTOM | {"kernels", "priors", "bsds500", "datasets", "patches", "images", "store"},
     "restoration": BOTTOM | {"kernels", "priors", "zoo", "patches", "images"},
 }

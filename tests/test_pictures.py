@@ -18,7 +18,7 @@ NOWHERE = Path("never-written.png")
 def drawn(monkeypatch: pytest.MonkeyPatch) -> list[Figure]:
     """The figures that would have been saved."""
     figures: list[Figure] = []
-    monkeypatch.setattr(pictures, "_save", lambda figure, _: figures.append(figure))
+    monkeypatch.setattr(pictures, "save_figure", lambda figure, _: figures.append(figure))
     return figures
 
 

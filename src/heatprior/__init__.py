@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from heatprior.priors.filters import FilterBank
     from heatprior.priors.patch import PatchPrior
     from heatprior.priors.protocol import DiffusedPrior, Posterior, tweedie
+    from heatprior.restoration.denoising import denoise
     from heatprior.zoo import load
 
 __version__ = "0.1.0"
@@ -40,6 +41,7 @@ _HOME = {
     "PriorFileError": "errors",
     "TrainingConfig": "learning.training",
     "TrainingError": "errors",
+    "denoise": "restoration.denoising",
     "load": "zoo",
     "train": "learning.loop",
     "tweedie": "priors.protocol",
@@ -59,6 +61,7 @@ __all__ = [
     "PriorFileError",
     "TrainingConfig",
     "TrainingError",
+    "denoise",
     "load",
     "train",
     "tweedie",

@@ -60,7 +60,7 @@ def draw_patches(patches: FloatArray, sigmas: Sequence[float], path: Path) -> No
         axes.set_title(f"σ = {sigma:g}", fontsize=11, pad=5)
         note = f"black −{contrast:.2g}, white {contrast:.2g}"
         axes.annotate(note, (0.5, 0), (0, -4), "axes fraction", "offset points", ha="center", va="top", fontsize=7.5)
-    _save(figure, path)
+    save_figure(figure, path)
 
 
 def draw_prior(prior: PatchPrior, path: Path, *, filters: int = PAPER_FILTERS) -> None:
@@ -100,7 +100,7 @@ def draw_prior(prior: PatchPrior, path: Path, *, filters: int = PAPER_FILTERS) -
         for frame in (*image.spines.values(), *plot.spines.values()):
             frame.set(linewidth=0.5, color="0.5")
     _label(figure, prior, len(shown))
-    _save(figure, path)
+    save_figure(figure, path)
 
 
 def draw_log(steps: Sequence[float], losses: Sequence[float], psnr: Mapping[str, Sequence[float]], path: Path) -> None:
@@ -123,7 +123,7 @@ def draw_log(steps: Sequence[float], losses: Sequence[float], psnr: Mapping[str,
     panels[-1].set_xlabel("step")
     for panel in panels:
         panel.grid(visible=True, color="0.9", linewidth=0.5)
-    _save(figure, path)
+    save_figure(figure, path)
 
 
 def _label(figure: Figure, prior: PatchPrior, shown: int) -> None:
@@ -177,8 +177,9 @@ def _number(value: float) -> str:
     return f"{value:.2g}".replace("-", "−")
 
 
-def _save(figure: Figure, path: Path) -> None:
+def save_figure(figure: Figure, path: Path, *, dpi: int = DOTS_PER_INCH) -> None:
+    """Write a figure, in the format that the name says, whole or not at all."""
     if path.suffix.lower() not in SUFFIXES:
         raise InvalidInputError(f"cannot draw {path}: pictures end in {', '.join(SUFFIXES)}; choose one of these")
     with replacing(path) as temporary:
-        figure.savefig(temporary, format=path.suffix[1:].lower(), dpi=DOTS_PER_INCH)
+        figure.savefig(temporary, format=path.suffix[1:].lower(), dpi=dpi)

@@ -1,94 +1,220 @@
 """Every patch of an image changed by its filter responses, and the changes averaged: the inner loop of denoising.
 
 For all b×b patches p of an image: responses u_j = ⟨k_j, p⟩, a function v_j of each, the change Σ_j k_j v_j of a patch,
-and at each pixel the mean of the changes of the patches that hold it. The functions are given as tables, straight
-between their nodes and beyond the last.
+and at each pixel the mean of the changes of the patches that hold it. The functions are given as tables of straight
+lines, and may depend on the noise level of the patch. `…_plain` is the numpy twin.
 
-Patches of one row of the image are taken in runs that stay in the cache: analyse (matrix product), look up, synthesise
-(matrix product), add. No set of patches or responses is ever in memory. `…_plain` is the numpy twin.
+Speed, in order of weight. The two matrix products are all the work that must be done: they act on runs of neighbouring
+patches, (b², run). Row i of the patches in one row of the image is row i − 1 of those in the next, so the patches of a
+band are kept as one tall array, row (r, j) being row r of the image shifted by j, of which b² successive rows are the
+patches of one row: every pixel is copied b times, not b². The changes add up in an array of the same form. A look-up is
+three loops, of which the compiler vectorises the first and the last: find the cells, fetch (slope, value) as one word
+each, evaluate. No set of patches or responses is ever in memory.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
 from heatprior.arrays import FloatArray
-from heatprior.kernels.threads import for_each
+from heatprior.kernels.bands import Progress, Store, average_by_bands
 from heatprior.patches import average, extract
 
-RUN = 256  # patches of one row that go through together
-BAND = 32  # rows of patches that one thread does at a time
+RUN = 400  # most patches that go through together
+LANES = 16  # runs are multiples of a vector register, and begin at multiples of it in memory
+SMALL_PRODUCT = 10**6  # multiplications up to which OpenBLAS takes its faster way for small matrices
 
 
 class ResponseTables(NamedTuple):
-    """v_j at responses first[j] + i / per_unit[j], i = 0, 1, …: values (J, nodes), first and per_unit (J,), float32."""
+    """Changes v_j(u, sigma) as lines a + b q of q = u · cells / (2 half), half = reach + growth[j] · sigma.
 
-    values: FloatArray
-    first: FloatArray
-    per_unit: FloatArray
+    Cell i is [i, i + 1) of q + cells / 2; the first and the last go on for ever. Between noise levels
+    lowest · ratio^s, s = 0, 1, …, the values at equal q are mixed, linearly in log sigma; beyond them sigma is clipped.
+    """
+
+    lines: FloatArray  # (J, levels, cells, 2): a, b in float32
+    reach: float
+    growth: FloatArray  # (J,)
+    lowest: float
+    ratio: float  # above one; plays no role if there is one level
 
 
-def average_changes_plain(image: FloatArray, filters: FloatArray, tables: ResponseTables) -> FloatArray:
-    """The twin: image (H, W), filters (J, b²) → mean changes (H, W)."""
+def average_changes_plain(
+    image: FloatArray, filters: FloatArray, tables: ResponseTables, sigma: float | FloatArray
+) -> FloatArray:
+    """The twin: image (H, W), filters (J, b²), sigma a number or one per patch → mean changes (H, W)."""
     size = int(np.sqrt(filters.shape[1]))
-    place = (extract(image, size) @ filters.T - tables.first) * tables.per_unit  # (n, J)
-    node = np.clip(place.astype(np.int64), 0, tables.values.shape[1] - 2)
-    experts = np.arange(len(filters))
-    left, right = tables.values[experts, node], tables.values[experts, node + 1]
-    changes = (left + (place - node) * (right - left)) @ filters
+    experts, levels, cells = np.arange(len(filters)), tables.lines.shape[1], tables.lines.shape[2]
+    u = extract(image, size) @ filters.T  # (n, J)
+    highest = tables.lowest * tables.ratio ** (levels - 1)
+    sigmas = np.clip(np.broadcast_to(np.ravel(sigma), len(u))[:, None], tables.lowest, highest)
+    q = u * cells / (2.0 * (tables.reach + tables.growth * sigmas))
+    cell = np.clip(np.floor(q + cells / 2), 0, cells - 1).astype(np.int64)
+    place = np.clip(np.log(sigmas / tables.lowest) / np.log(tables.ratio), 0, levels - 1)
+    below = np.floor(place).astype(np.int64)
+    above = np.minimum(below + 1, levels - 1)
+    low, high = (tables.lines[experts, level, cell].astype(np.float64) for level in (below, above))
+    lines = low + (place - below)[..., None] * (high - low)
+    changes = (lines[..., 0] + lines[..., 1] * q) @ filters
     return average(changes, (image.shape[0], image.shape[1]), size)
 
 
-def average_changes(image: FloatArray, filters: FloatArray, tables: ResponseTables) -> FloatArray:
-    """The kernel, in float32, on all cores; the number of threads changes no bit of the result."""
+def average_changes(
+    image: FloatArray,
+    filters: FloatArray,
+    tables: ResponseTables,
+    store: Store,
+    *,
+    sigmas: Callable[[int, int], FloatArray] | None = None,
+    progress: Progress | None = None,
+    most: int = RUN,
+) -> None:
+    """The kernel, in float32, on all cores: hands to `store` the mean changes of all rows, band by band.
+
+    `sigmas` gives the noise levels of the patches in some rows, (rows, W − b + 1); without, it is `tables.lowest`.
+    `store` may overwrite the rows of the image that it is given. The number of threads changes no bit.
+    """
     size = int(np.sqrt(filters.shape[1]))
-    image = np.ascontiguousarray(image, np.float32)
     filters = np.ascontiguousarray(filters, np.float32)
     transposed = np.ascontiguousarray(filters.T)
-    total = np.zeros_like(image)
-    band = max(BAND, size)  # so that bands that are not neighbours touch no common row
-    starts = range(0, image.shape[0] - size + 1, band)
-    for every_other in (starts[::2], starts[1::2]):
-        for_each(lambda start: _add_band(image, filters, transposed, *tables, size, start, band, total), every_other)
-    total /= _patches_that_hold(image.shape, size).astype(np.float32)
-    return total
+    lines = np.ascontiguousarray(tables.lines, np.float32).view(np.uint64)[..., 0]
+    growth = np.asarray(tables.growth, np.float32)
+    run = _length_of_runs(image.shape[1] - size + 1, filters.size, most)
+    constant = np.full((1, 1), tables.lowest, np.float32)
+
+    def sum_of_changes(start: int, end: int) -> FloatArray:
+        noise = constant if sigmas is None else np.ascontiguousarray(sigmas(start, end), np.float32)
+        total = np.zeros((end - start + size - 1, image.shape[1]), np.float32)
+        rows = image[start : end + size - 1]
+        _add_band(
+            rows, filters, transposed, lines, tables.reach, growth, noise, tables.lowest, tables.ratio, size, run, total
+        )
+        return total
+
+    average_by_bands((image.shape[0], image.shape[1]), size, sum_of_changes, store, progress)
 
 
-def _patches_that_hold(shape: tuple[int, ...], size: int) -> FloatArray:
-    """How many patches hold each pixel, (H, W) by broadcasting."""
-    per_axis = []
-    for length in shape:
-        index = np.arange(length)
-        per_axis.append(np.minimum.reduce([index + 1, length - index, np.full(length, min(size, length - size + 1))]))
-    return np.asarray(per_axis[0][:, None] * per_axis[1])
+def _length_of_runs(columns: int, work_per_patch: int, most: int) -> int:
+    """How many patches of a row go through together: nearly equal runs, of whole vectors."""
+    if work_per_patch * LANES * 4 <= SMALL_PRODUCT:
+        most = min(most, SMALL_PRODUCT // work_per_patch)
+    runs = -(-columns // most)
+    length = -(-columns // (runs * LANES)) * LANES
+    return length + LANES if length % 128 == 0 else length  # rows at such a distance compete for places in the cache
 
 
-@njit(nogil=True, cache=True, fastmath={"contract"})
-def _add_band(image, filters, transposed, values, first, per_unit, size, start, band, total):
+@njit(nogil=True, cache=True)
+def _aligned(length):
+    """Room that begins at a vector of memory: products are a tenth faster than elsewhere."""
+    room = np.empty(length + LANES, np.float32)
+    begin = (LANES - (room.ctypes.data // 4) % LANES) % LANES
+    return room[begin : begin + length]
+
+
+@njit(nogil=True, cache=True, fastmath=True)
+def _add_band(image, filters, transposed, lines, reach, growth, sigmas, lowest, ratio, size, most, total):
     count, pixels = filters.shape
-    columns = image.shape[1] - size + 1
-    last = values.shape[1] - 2
-    patches = np.empty((pixels, RUN), np.float32)
-    responses = np.empty((count, RUN), np.float32)
-    changes = np.empty((pixels, RUN), np.float32)
-    for row in range(start, min(start + band, image.shape[0] - size + 1)):
-        for left in range(0, columns, RUN):
-            length = min(RUN, columns - left)
-            for i in range(size):
-                for j in range(size):
-                    patches[i * size + j, :length] = image[row + i, left + j : left + j + length]
-            np.dot(filters, patches, responses)
-            for j in range(count):
-                table, origin, scale = values[j], first[j], per_unit[j]
-                for n in range(length):
-                    place = (responses[j, n] - origin) * scale
-                    node = min(max(int(place), 0), last)
-                    responses[j, n] = table[node] + (place - np.float32(node)) * (table[node + 1] - table[node])
-            np.dot(transposed, responses, changes)
-            for i in range(size):
-                for j in range(size):
-                    for n in range(length):
-                        total[row + i, left + j + n] += changes[i * size + j, n]
+    height, width = image.shape
+    columns = width - size + 1
+    tall = height * size
+    room_for_patches, room_for_changes = _aligned(tall * most), _aligned(tall * most)
+    room_for_responses, room_for_change = _aligned(count * most), _aligned(pixels * most)
+    is_map = lines.shape[1] > 1
+    for left in range(0, columns, most):
+        length = min(most, columns - left)
+        run = -(-length // LANES) * LANES
+        patches = room_for_patches[: tall * run].reshape(tall, run)
+        changes = room_for_changes[: tall * run].reshape(tall, run)
+        responses = room_for_responses[: count * run].reshape(count, run)
+        change = room_for_change[: pixels * run].reshape(pixels, run)
+        for row in range(height):
+            for j in range(size):
+                _copy(image[row, left + j : left + j + length], patches[row * size + j])
+        for row in range(height - size + 1):
+            here = slice(row * size, row * size + pixels)
+            np.dot(filters, patches[here], responses)
+            if is_map:
+                _look_up_between(responses, lines, reach, growth, sigmas[row, left : left + length], lowest, ratio)
+            else:
+                _look_up(responses, lines, reach, growth, sigmas[0, 0])
+            np.dot(transposed, responses, change)
+            begun = pixels - size if row > 0 else 0  # rows of changes that earlier patches have begun
+            _add(change[:begun].reshape(-1), changes[row * size : row * size + begun].reshape(-1))
+            _copy(change[begun:].reshape(-1), changes[row * size + begun : row * size + pixels].reshape(-1))
+        for row in range(height):
+            for j in range(size):
+                _add(changes[row * size + j, :length], total[row, left + j : left + j + length])
+
+
+# Loops of their own: numba copies slices several times slower.
+
+
+@njit(nogil=True, cache=True)
+def _copy(values, target):
+    """The values, and zeros to the end of the target."""
+    for i in range(len(values)):
+        target[i] = values[i]
+    for i in range(len(values), len(target)):
+        target[i] = np.float32(0.0)
+
+
+@njit(nogil=True, cache=True)
+def _add(values, total):
+    for i in range(len(values)):
+        total[i] += values[i]
+
+
+@njit(nogil=True, cache=True, fastmath=True)
+def _look_up(responses, lines, reach, growth, sigma):
+    """Responses (J, n) → changes, in place, for one noise level."""
+    n, cells = responses.shape[1], lines.shape[2]
+    cell, words = np.empty(n, np.uint32), np.empty(n, np.uint64)
+    halves = words.view(np.float32)
+    middle, top = np.float32(0.5 * cells), np.float32(cells - 1)
+    for j in range(len(responses)):
+        u, table = responses[j], lines[j, 0]
+        scale = np.float32(0.5 * cells / (reach + growth[j] * sigma))
+        for i in range(n):
+            cell[i] = np.uint32(np.int32(min(max(u[i] * scale + middle, np.float32(0.0)), top)))
+        for i in range(n):
+            words[i] = table[cell[i]]
+        for i in range(n):
+            u[i] = halves[2 * i] + halves[2 * i + 1] * (u[i] * scale)
+
+
+@njit(nogil=True, cache=True, fastmath=True)
+def _look_up_between(responses, lines, reach, growth, sigmas, lowest, ratio):
+    """The same for one noise level per patch: (n,), or fewer, if the last responses belong to no patch."""
+    n, levels, cells = responses.shape[1], lines.shape[1], lines.shape[2]
+    below, above = np.empty(n, np.uint32), np.empty(n, np.uint32)  # places in the table of an expert
+    noise, part, first = np.empty(n, np.float32), np.empty(n, np.float32), np.empty(n, np.int32)
+    low, high = np.empty(n, np.uint64), np.empty(n, np.uint64)
+    low_halves, high_halves = low.view(np.float32), high.view(np.float32)
+    middle, top = np.float32(0.5 * cells), np.float32(cells - 1)
+    floor, per_level = np.log(np.float32(lowest)), np.float32(1.0 / np.log(ratio))
+    least, greatest = np.float32(lowest), np.float32(lowest * ratio ** (levels - 1))
+    for i in range(n):
+        noise[i] = min(max(sigmas[i], least), greatest) if i < len(sigmas) else least
+        place = min(max((np.log(noise[i]) - floor) * per_level, np.float32(0.0)), np.float32(levels - 1))
+        level = min(np.int32(place), np.int32(levels - 2))
+        part[i] = place - np.float32(level)
+        first[i] = level * np.int32(cells)
+    for j in range(len(responses)):
+        u, table, slope, base = responses[j], lines[j].reshape(-1), growth[j], np.float32(reach)
+        for i in range(n):
+            u[i] *= middle / (base + slope * noise[i])
+        for i in range(n):
+            cell = first[i] + np.int32(min(max(u[i] + middle, np.float32(0.0)), top))
+            below[i] = np.uint32(cell)
+            above[i] = np.uint32(cell + np.int32(cells))
+        for i in range(n):
+            low[i] = table[below[i]]
+            high[i] = table[above[i]]
+        for i in range(n):
+            change = low_halves[2 * i] + low_halves[2 * i + 1] * u[i]
+            next_change = high_halves[2 * i] + high_halves[2 * i + 1] * u[i]
+            u[i] = change + part[i] * (next_change - change)

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import logging
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatprior.errors import ImageFileError
+from heatprior.images import arrays, png
+from heatprior.images.model import explaining
 
 PILLOW_SUFFIXES = (".png", ".jpg", ".jpeg")
 TIFF_SUFFIXES = (".tif", ".tiff")
@@ -20,27 +18,21 @@ SUFFIXES = (*PILLOW_SUFFIXES, *TIFF_SUFFIXES, ".npy")
 LUMA = np.array([299.0, 587.0, 114.0]) / 1000.0  # of red, green and blue: ITU-R BT.601, as Pillow has it
 
 
-def image_files(folder: Path) -> list[Path]:
-    """The files in `folder` and below whose names say that they are images, sorted; hidden ones are left out."""
-    found = (path for path in folder.rglob("*") if path.suffix.lower() in SUFFIXES and path.is_file())
-    return sorted(path for path in found if not any(part.startswith(".") for part in path.relative_to(folder).parts))
-
-
 def read_grey(path: Path) -> NDArray[Any]:
     """An image file as a grey array (H, W): uint8, uint16 or float, in the units of the file.
 
     Colour is converted by its luma, Y = 0.299 R + 0.587 G + 0.114 B, in the type of the file; transparency is ignored.
-    (Pillow reads PNGs of 16 bits per colour with 8: these come as uint8.)
     """
     suffix = path.suffix.lower()
     if suffix not in SUFFIXES:
         raise ImageFileError(f"cannot read {path}: it does not end in {', '.join(SUFFIXES)}; convert it")
-    with _explaining(path):
+    with explaining(path):
         if path.stat().st_size == 0:
             raise ImageFileError(f"cannot read {path}: the file is empty; get a fresh copy")
         if suffix == ".npy":
-            with path.open("rb") as file:
-                pixels = np.lib.format.read_array(file, allow_pickle=False)
+            pixels = arrays.read_array(path)
+        elif suffix == ".png" and png.has_wide_colours(path):
+            pixels = png.read(path).pixels
         elif suffix in TIFF_SUFFIXES and _needs_tifffile(path):
             pixels = _read_with_tifffile(path)
         else:
@@ -101,25 +93,3 @@ def _read_with_tifffile(path: Path) -> NDArray[Any]:
             raise ImageFileError(f"cannot read {path}: it has {len(file.pages)} pages; save one image per file")
         pixels = page.asarray()
         return np.moveaxis(pixels, 0, -1) if page.axes.startswith("S") else pixels
-
-
-@contextmanager
-def _explaining(path: Path) -> Iterator[None]:
-    """Whatever a decoder raises on a damaged file, as one line that names the file."""
-    logger = logging.getLogger("tifffile")
-    silent = logger.disabled
-    logger.disabled = True  # decoders grumble about metadata that plays no role here
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
-    except ImageFileError as error:
-        raise error if str(path) in str(error) else ImageFileError(f"cannot read {path}: {error}") from error
-    except MemoryError:
-        raise
-    except Exception as error:  # decoders raise all sorts: OSError, SyntaxError, struct.error, zlib.error, …
-        missing = isinstance(error, FileNotFoundError)
-        why = "there is no such file" if missing else f"it is damaged or no image ({type(error).__name__}: {error})"
-        raise ImageFileError(f"cannot read {path}: {' '.join(why.split())}; get a fresh copy") from error
-    finally:
-        logger.disabled = silent

@@ -1,0 +1,47 @@
+"""Arrays of numpy, .npy: (H, W) is grey; (H, W, 3 or 4) is colour if both sides are larger; all else are stacks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heatprior.errors import ImageFileError
+from heatprior.images.model import ImageFile, check_type, parted
+
+
+class Stored(NamedTuple):
+    """The type of the numbers with their byte order."""
+
+    dtype: np.dtype[Any]
+
+
+def read_array(path: Path) -> NDArray[Any]:
+    """The array as it is; pickled objects are refused."""
+    with path.open("rb") as file:
+        return np.asarray(np.lib.format.read_array(file, allow_pickle=False))
+
+
+def read(path: Path) -> ImageFile:
+    """The image, its byte order in `native`."""
+    array = read_array(path)
+    check_type(array.dtype)
+    if array.ndim < 2 or 0 in array.shape:
+        raise ImageFileError(f"an array of shape {array.shape} is no image; expected (H, W), (H, W, 3) or a stack")
+    native = Stored(array.dtype)
+    array = np.ascontiguousarray(array, array.dtype.newbyteorder("="))
+    if array.ndim == 3 and array.shape[2] in (3, 4) and min(array.shape[:2]) > array.shape[2]:
+        pixels, colour, others = parted(array, 3)
+        return ImageFile(path, pixels, colour, others, native=native)
+    return ImageFile(path, array, False, native=native)
+
+
+def write(path: Path, pixels: NDArray[Any], like: ImageFile) -> None:
+    """Write the array, in the byte order of the one that was read."""
+    dtype = like.native.dtype if isinstance(like.native, Stored) else pixels.dtype
+    samples = np.ascontiguousarray(like.samples(pixels), dtype)
+    with path.open("wb") as file:  # not by numpy.save, which hides why a disk does not take more
+        np.lib.format.write_array_header_1_0(file, np.lib.format.header_data_from_array_1_0(samples))
+        file.write(samples.data)

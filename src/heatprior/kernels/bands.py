@@ -1,0 +1,66 @@
+"""The average over overlapping patches, band by band: what is in memory does not grow with the height of the image.
+
+A band is some rows of patches. Its changes add up in a buffer of its own; where two bands overlap, the buffers are
+added in order, so that the number of threads changes no bit. Once a band is stored, its rows of the image are not
+read again: an image can be replaced in place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from heatprior.arrays import FloatArray, IntArray
+from heatprior.kernels.threads import for_each
+
+BAND = 32  # rows of patches that one thread does at a time
+AT_ONCE = 16  # bands between two waits for all threads
+
+SumOfChanges = Callable[[int, int], FloatArray]  # first and end row of patches → sum of their changes (rows + b − 1, W)
+Store = Callable[[slice, FloatArray], None]  # rows of the image, mean change of their pixels
+Progress = Callable[[float], object]  # told the fraction done
+
+
+def average_by_bands(
+    shape: tuple[int, int],
+    size: int,
+    sum_of_changes: SumOfChanges,
+    store: Store,
+    progress: Progress | None = None,
+    at_once: int = AT_ONCE,
+) -> None:
+    """Hand to `store` the mean of the changes over the patches that hold a pixel, band by band, for all rows."""
+    height, width = shape
+    shared = size - 1  # rows that two successive bands have in common
+    band = max(BAND, size)
+    end = height - shared
+    part_by_row = (1.0 / patches_that_hold(height, size))[:, None].astype(np.float32)
+    part_by_column = (1.0 / patches_that_hold(width, size)).astype(np.float32)
+    carried = np.zeros((shared, width), np.float32)
+    starts = range(0, end, band)
+    for first in range(0, len(starts), at_once):
+        group = starts[first : first + at_once]
+        sums = for_each(lambda start: sum_of_changes(start, min(start + band, end)), group)
+        for total in sums:
+            total[:shared] += carried
+            carried = total[len(total) - shared :]
+
+        def finish(number: int, group: range = group, sums: list[FloatArray] = sums) -> None:
+            start = group[number]
+            rows = slice(start, start + band if start + band < end else height)
+            total = sums[number][: rows.stop - start]
+            total *= part_by_row[rows]
+            total *= part_by_column
+            store(rows, total)
+
+        carried = carried.copy()  # so that the buffer that it is a part of can go
+        for_each(finish, range(len(group)))
+        if progress is not None:
+            progress(min(1.0, (group[-1] + band) / end))
+
+
+def patches_that_hold(length: int, size: int) -> IntArray:
+    """How many runs of `size` pixels hold each of `length` pixels in a row."""
+    index = np.arange(length)
+    return np.asarray(np.minimum.reduce([index + 1, length - index, np.full(length, min(size, length - size + 1))]))

@@ -1,0 +1,1 @@
+"""What a prior is good for: restoring images."""

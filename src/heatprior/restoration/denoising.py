@@ -1,0 +1,195 @@
+"""Denoising of images with a prior on patches: empirical Bayes and half-quadratic splitting, section 4.3.
+
+Both are patch-wise posterior means, averaged where patches overlap (EB-PA): once at the noise level of the image, or in
+several steps at falling levels with the noisy image mixed in (EPLL's scheme, with one step of empirical Bayes as the
+inner solution).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from os import PathLike
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from heatprior.arrays import FloatArray, IntArray
+from heatprior.errors import InvalidInputError
+from heatprior.kernels.bands import Progress
+from heatprior.priors.averaging import NoiseMap, noise_of
+from heatprior.priors.protocol import DiffusedPrior
+from heatprior.restoration.channels import ALONE, COLOUR, mixed, mixed_noise
+from heatprior.restoration.gaps import Mirrored, fill_missing, with_all_or_no_channel_missing
+from heatprior.restoration.inputs import as_channels, as_pixels, as_prior, as_sigma, as_white
+from heatprior.restoration.patchwise import average_changes_of, patch_size
+from heatprior.restoration.schedules import Schedule, Schedules, constant, schedules_of
+
+ROWS = 64  # that are converted to the type of the result at a time
+
+
+def denoise(
+    image: ArrayLike,
+    sigma: ArrayLike | None = None,
+    *,
+    prior: str | PathLike[str] | DiffusedPrior = "patch7",
+    method: str = "hqs",
+    channel_axis: int | None = None,
+    white: float | None = None,
+    progress: Progress | None = None,
+) -> NDArray[Any]:
+    """The image without its Gaussian noise of standard deviation `sigma`; same type, shape and units as it came.
+
+    `image` is (..., H, W) of uint8, uint16, float32 or float64, or has one more axis, `channel_axis`; axes in front are
+    independent images. NaN pixels are missing: they have no influence, and are NaN again in the result. Results of
+    integer type are rounded and clipped to it; floats are not clipped. Inside, all is float32.
+
+    `sigma` is in the units of the image: one number, one per channel, or a map, (H, W) or of the shape of the image.
+    `prior` is the name of a shipped prior, the path of one, or any `DiffusedPrior` on square patches.
+    `method` is "hqs", half-quadratic splitting, or "eb", one step of empirical Bayes: faster, less good.
+    `channel_axis`: three channels are colours, decorrelated by an orthogonal mix. (Where their noise levels differ, the
+    noise of the mixed channels is correlated; each gets its right variance, and the correlation is ignored.) Any other
+    number of channels: each by itself.
+    `white` is the value that stands for full scale, which the prior needs to know: 255, 65535 or 1.0 by type.
+    `progress` is told the fraction done, 0 to 1, now and then.
+    """
+    pixels = as_pixels(image)
+    channels = as_channels(pixels, channel_axis)
+    full = as_white(white, pixels)
+    sigmas = np.broadcast_to(as_sigma(sigma, pixels, channel_axis, full), channels.shape)
+    if method not in METHODS:
+        raise InvalidInputError(f"method is {method!r}; expected {' or '.join(map(repr, METHODS))}")
+    model = as_prior(prior)
+    result = np.empty_like(pixels)
+    clean = as_channels(result, channel_axis)
+    is_colour = channel_axis is not None and channels.shape[-3] == 3
+    mix = COLOUR if is_colour else ALONE
+    back = np.linalg.inv(mix) * full
+    jobs = [
+        (*index, slice(first, first + len(mix)))
+        for index in np.ndindex(channels.shape[:-3])
+        for first in range(0, channels.shape[-3], len(mix))
+    ]
+    for number, job in enumerate(jobs):
+        noisy = with_all_or_no_channel_missing(channels[job])
+        noises = [_scaled_noise(values, full) for values in sigmas[job]]
+        parts = [
+            METHODS[method](
+                mixed(noisy, weights / full),
+                mixed_noise(noises, weights),
+                prior=model,
+                progress=_part(progress, number * len(mix) + d, len(jobs) * len(mix)),
+            )
+            for d, weights in enumerate(mix)
+        ]
+        for channel, original, weights in zip(clean[job], channels[job], back, strict=True):
+            _store(parts, weights, original, channel)
+    return result
+
+
+def empirical_bayes(
+    image: FloatArray, sigma: float | FloatArray | NoiseMap, *, prior: DiffusedPrior, progress: Progress | None = None
+) -> FloatArray:
+    """E[X | Y] of every patch, averaged over the patches that hold a pixel: EB-PA, Eq. (3). (H, W), in float32.
+
+    `image` (H, W) has grey levels scaled to [0, 1], `sigma` is a number or a map; NaN pixels are filled first.
+    """
+    _check_size(image, patch_size(prior))
+    image = np.ascontiguousarray(image, np.float32)
+    if np.isnan(image.min()):
+        image = image.copy()
+        fill_missing(image)
+    result = np.empty_like(image)
+
+    def store(rows: slice, change: FloatArray) -> None:
+        np.add(image[rows], change, out=result[rows])
+
+    average_changes_of(prior, image, noise_of(sigma), store, progress)
+    return result
+
+
+def half_quadratic_splitting(
+    image: FloatArray,
+    sigma: float | FloatArray | NoiseMap,
+    *,
+    prior: DiffusedPrior,
+    schedule: Schedule | None = None,
+    progress: Progress | None = None,
+) -> FloatArray:
+    """x ← w_k y + (1 − w_k) EB-PA(x, level_k sigma) for each step k, from x = y: (H, W), in float32.
+
+    `image` y (H, W) has grey levels scaled to [0, 1] and is mirrored beyond its edges; `sigma` is a number or a map. At
+    NaN pixels y has no weight: the prior fills them. The schedule is the one on the prior's card, unless given.
+    """
+    size = patch_size(prior)
+    _check_size(image, size)
+    noise = noise_of(sigma)
+    schedules = schedules_of(prior) if schedule is None else constant(schedule)
+    mirrored = Mirrored((image.shape[0], image.shape[1]), size - 1)
+    x = np.empty(mirrored.shape, np.float32)
+    for start in range(0, len(x), ROWS):
+        rows = slice(start, start + ROWS)
+        x[rows] = mirrored.rows(image.__getitem__, rows)
+    fill_missing(x)
+    for step in range(schedules.steps):
+
+        def store(rows: slice, change: FloatArray, step: int = step) -> None:
+            change += x[rows]
+            sigmas = noise if isinstance(noise, float) else mirrored.rows(noise.rows, rows)
+            weight = schedules.weight(step, sigmas).astype(np.float32)
+            observed = mirrored.rows(image.__getitem__, rows).astype(np.float32, copy=False)
+            mean = weight * (observed - change) + change
+            x[rows] = np.where(np.isnan(observed), change, mean)
+
+        average_changes_of(
+            prior, x, _noise_of_step(schedules, step, noise, mirrored), store, _part(progress, step, schedules.steps)
+        )
+    return x[mirrored.inside]
+
+
+def _noise_of_step(schedules: Schedules, step: int, noise: float | NoiseMap, mirrored: Mirrored) -> float | NoiseMap:
+    """level_k sigma, as a map of the mirrored image if sigma is one."""
+    if isinstance(noise, float):
+        return float(schedules.level(step, noise)) * noise
+
+    def rows(rows: slice | IntArray) -> FloatArray:
+        sigma = mirrored.rows(noise.rows, rows)
+        return np.asarray(schedules.level(step, sigma) * sigma)
+
+    levels = np.array(schedules.levels)  # of all steps, so that they can share tables
+    return NoiseMap(rows, float(levels.min()) * noise.lowest, float(levels.max()) * noise.highest)
+
+
+METHODS: dict[str, Callable[..., FloatArray]] = {"hqs": half_quadratic_splitting, "eb": empirical_bayes}
+
+
+def _check_size(image: NDArray[Any], size: int) -> None:
+    if image.ndim != 2 or min(image.shape) < size:
+        raise InvalidInputError(
+            f"the image has shape {image.shape} but the prior acts on patches of {size}×{size} pixels; "
+            "give a larger image, or a prior on smaller patches"
+        )
+
+
+def _scaled_noise(values: FloatArray, full: float) -> float | NoiseMap:
+    """The noise of a channel (H, W), grey levels being 0 to 1; constant if it was broadcast from one number."""
+    if values.strides == (0, 0) or values.size == 1:
+        return float(values[0, 0]) / full
+    lowest, highest = float(values.min()), float(values.max())
+    return NoiseMap(lambda rows: np.asarray(values[rows] / full), lowest / full, highest / full)
+
+
+def _part(progress: Progress | None, number: int, count: int) -> Progress | None:
+    """The progress of one of `count` equal parts of a job."""
+    return None if progress is None else lambda fraction: progress((number + fraction) / count)
+
+
+def _store(parts: list[FloatArray], weights: FloatArray, noisy: NDArray[Any], clean: NDArray[Any]) -> None:
+    """Σ_d weights_d part_d as pixels of the type of `clean` (H, W), NaN where the noisy ones are."""
+    for start in range(0, len(clean), ROWS):
+        rows = slice(start, start + ROWS)
+        values = mixed([part[rows] for part in parts], weights)
+        if clean.dtype.kind == "f":
+            clean[rows] = np.where(np.isnan(noisy[rows]), np.nan, values)
+        else:
+            clean[rows] = np.clip(np.rint(values), 0, np.iinfo(clean.dtype).max)

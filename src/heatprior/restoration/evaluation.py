@@ -1,0 +1,130 @@
+"""How well a method denoises: PSNR, SSIM and time on clean images, with Gaussian noise that anyone can draw again.
+
+Image i, in the order given, is y = x + sigma n with n drawn from seed 1000 + i, the same at every level, neither
+clipped nor rounded. PSNR and SSIM are of the result clipped to [0, 1].
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from heatprior.arrays import FloatArray
+from heatprior.errors import InvalidInputError
+from heatprior.images import read_grey
+from heatprior.kernels.threads import products_in_one_thread
+
+LEVELS = (15.0, 25.0, 50.0, 100.0)  # 255 sigma
+GREY_LEVELS = 255.0
+FIRST_SEED = 1000
+SMALLEST = 7  # pixels of a side: the window of SSIM
+WARM_UP = 64  # pixels of a side
+
+Denoiser = Callable[[FloatArray, float], FloatArray]
+
+
+class Measurement(NamedTuple):
+    """One image at one level (255 sigma)."""
+
+    file: str
+    level: float
+    psnr: float
+    ssim: float
+    seconds_per_megapixel: float
+
+
+class Summary(NamedTuple):
+    """All images at one level: mean PSNR and SSIM, median time."""
+
+    level: float
+    psnr: float
+    ssim: float
+    seconds_per_megapixel: float
+
+
+def evaluate(
+    files: Sequence[Path],
+    denoiser: Denoiser,
+    *,
+    levels: Sequence[float] = LEVELS,
+    threads: int = 1,
+    report: Callable[[Measurement], None] | None = None,
+) -> list[Measurement]:
+    """Denoise each of `files` at each of `levels` by `denoiser(noisy, sigma)`, grey levels being 0 to 1, float32."""
+    bad = [level for level in levels if not 0 < level < np.inf]
+    if bad or not levels:
+        raise InvalidInputError(f"noise levels are {list(levels)}; expected positive numbers, in grey levels of 255")
+    results = []
+    with limited_threads(threads):
+        for number, path in enumerate(files):
+            clean = _grey(path)
+            noise = np.random.default_rng(FIRST_SEED + number).standard_normal(clean.shape)
+            for level in levels:
+                sigma = level / GREY_LEVELS
+                noisy = (clean + sigma * noise).astype(np.float32)
+                if number == 0:  # what is compiled or loaded once is no matter of images
+                    denoiser(noisy[:WARM_UP, :WARM_UP], sigma)
+                start = time.perf_counter()
+                denoised = denoiser(noisy, sigma)
+                seconds = time.perf_counter() - start
+                result = Measurement(path.name, level, *quality(denoised, clean), seconds * 1e6 / clean.size)
+                results.append(result)
+                if report:
+                    report(result)
+    return results
+
+
+def summarise(results: Sequence[Measurement]) -> list[Summary]:
+    """One line for each level, in the order of their first appearance."""
+    lines = []
+    for level in dict.fromkeys(result.level for result in results):
+        rows = [(r.psnr, r.ssim, r.seconds_per_megapixel) for r in results if r.level == level]
+        psnr, ssim, seconds = zip(*rows, strict=True)
+        lines.append(Summary(level, float(np.mean(psnr)), float(np.mean(ssim)), float(np.median(seconds))))
+    return lines
+
+
+def quality(image: FloatArray, clean: FloatArray) -> tuple[float, float]:
+    """PSNR in dB, the peak being 1, and SSIM, of an image clipped to [0, 1]."""
+    from skimage import metrics  # noqa: PLC0415 (slow to import)
+
+    clipped = np.clip(image, 0.0, 1.0)
+    error = float(np.mean(np.square(clipped - clean), dtype=np.float64))
+    psnr = -10.0 * np.log10(error) if error > 0 else np.inf
+    similarity: Any = metrics.structural_similarity
+    return float(psnr), float(similarity(clean, clipped, data_range=1.0))
+
+
+@contextmanager
+def limited_threads(threads: int) -> Iterator[None]:
+    """Compute in so many threads; matrix products in one each."""
+    before = numba.get_num_threads()
+    try:
+        numba.set_num_threads(threads)
+    except ValueError as error:
+        raise InvalidInputError(f"threads is {threads}; expected 1 or more, at most the number of cores") from error
+    try:
+        with products_in_one_thread():
+            yield
+    finally:
+        numba.set_num_threads(before)
+
+
+def _grey(path: Path) -> NDArray[np.float32]:
+    """A clean image as grey levels from 0 to 1."""
+    image = read_grey(path)
+    if min(image.shape) < SMALLEST:
+        size = f"{image.shape[0]}×{image.shape[1]}"
+        raise InvalidInputError(f"{path} has {size} pixels; expected at least {SMALLEST}×{SMALLEST}")
+    if image.dtype.kind == "u":
+        return (image / np.iinfo(image.dtype).max).astype(np.float32)
+    if not (image.min() >= 0.0 and image.max() <= 1.0):  # NaN is refused too
+        raise InvalidInputError(f"{path} has values beyond 0 to 1; rescale images of floats to [0, 1]")
+    return image.astype(np.float32)

@@ -1,0 +1,116 @@
+"""What may be denoised, checked at the border: the type and the scale of an image, and the noise level in its units."""
+
+from __future__ import annotations
+
+import warnings
+from os import PathLike
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from heatprior.arrays import FloatArray
+from heatprior.errors import InvalidInputError
+from heatprior.priors.protocol import DiffusedPrior
+from heatprior.zoo import load
+
+WHITES = {np.dtype("u1"): 255.0, np.dtype("u2"): 65535.0, np.dtype("f4"): 1.0, np.dtype("f8"): 1.0}
+LARGEST_FLOAT = 10.0  # of an image scaled to [0, 1], noise and glare included; beyond it the scale is another one
+LARGEST_SIGMA = 10.0  # over full scale; beyond it a unit was mistaken
+DIM = 1 / 16  # a 16-bit image that stays below this part of its scale comes from a camera of fewer bits
+
+
+def as_prior(prior: str | PathLike[str] | DiffusedPrior) -> DiffusedPrior:
+    """A prior by name, by path, or as it is."""
+    if isinstance(prior, str | PathLike):
+        return load(prior)
+    if not isinstance(prior, DiffusedPrior):
+        raise InvalidInputError(
+            f"prior is {type(prior).__name__}; expected a name such as 'patch7', a path, or an object with log_prob, "
+            "score and sample"
+        )
+    return prior
+
+
+def as_pixels(image: ArrayLike) -> NDArray[Any]:
+    """The image as an array of a type that has a scale, not empty, without infinite values."""
+    pixels = np.asarray(image)
+    if pixels.dtype.newbyteorder("=") not in WHITES:
+        raise InvalidInputError(
+            f"the image is of type {pixels.dtype}; expected uint8, uint16, float32 or float64: convert it"
+        )
+    if pixels.ndim < 2 or pixels.size == 0:
+        raise InvalidInputError(f"the image has shape {pixels.shape}; expected (H, W), or more axes in front of them")
+    if (
+        pixels.dtype.kind == "f"
+        and np.isinf([np.fmax.reduce(pixels, axis=None), np.fmin.reduce(pixels, axis=None)]).any()
+    ):
+        raise InvalidInputError("the image holds infinite values; set them to NaN, which means missing")
+    return pixels
+
+
+def as_white(white: float | None, pixels: NDArray[Any]) -> float:
+    """The value that stands for full scale: as given, else by type; refused or doubted where that seems wrong."""
+    if white is not None:
+        if not (isinstance(white, int | float | np.integer | np.floating) and 0 < white < np.inf):
+            raise InvalidInputError(f"white is {white!r}; expected the positive value that stands for full scale")
+        return float(white)
+    default = WHITES[pixels.dtype.newbyteorder("=")]
+    if pixels.dtype.kind == "f":
+        largest = max(float(np.fmax.reduce(pixels, axis=None)), -float(np.fmin.reduce(pixels, axis=None)))
+        if largest > LARGEST_FLOAT:
+            raise InvalidInputError(
+                f"the image is of floats up to {largest:g}, not scaled to [0, 1]; say what is full scale, such as "
+                "white=255"
+            )
+    elif pixels.dtype.itemsize == 2 and 0 < (brightest := int(pixels.max())) < DIM * default:
+        warnings.warn(
+            f"the largest value of this 16-bit image is {brightest}; if full scale is less than 65535, give it: "
+            f"white={2 ** brightest.bit_length() - 1}",
+            stacklevel=3,
+        )
+    return default
+
+
+def as_channels(pixels: NDArray[Any], channel_axis: int | None) -> NDArray[Any]:
+    """A view (..., channels, H, W)."""
+    if channel_axis is None:
+        return pixels[..., None, :, :]
+    if not isinstance(channel_axis, int | np.integer) or not -pixels.ndim <= channel_axis < pixels.ndim:
+        raise InvalidInputError(f"channel_axis is {channel_axis!r}; the image has axes 0 to {pixels.ndim - 1}")
+    if pixels.ndim < 3:
+        raise InvalidInputError(
+            f"the image has shape {pixels.shape}, which leaves no room for channels; leave out channel_axis"
+        )
+    return np.moveaxis(pixels, channel_axis, -3)
+
+
+def as_sigma(sigma: ArrayLike | None, pixels: NDArray[Any], channel_axis: int | None, white: float) -> FloatArray:
+    """The noise level in the units of the image: one number, one per channel (channels, 1, 1), or a map (..., H, W)."""
+    if sigma is None:
+        raise InvalidInputError("sigma is None; give the standard deviation of the noise in the units of the image")
+    values = np.asarray(sigma)
+    if values.dtype.kind not in "iuf":
+        raise InvalidInputError(
+            f"sigma is {values.dtype}, such as {sigma!r:.40}; expected a number or an array of numbers"
+        )
+    lowest, highest = (values.min(), values.max()) if values.size else (np.nan, np.nan)
+    if not 0 < lowest <= highest < np.inf:
+        bad = lowest if not lowest > 0 else highest
+        raise InvalidInputError(f"sigma is {bad:g}; expected a positive number, in the units of the image")
+    if highest > LARGEST_SIGMA * white:
+        raise InvalidInputError(
+            f"sigma is {highest:g} but full scale is {white:g}; give sigma in the units of the image, or give `white`"
+        )
+    channels = as_channels(pixels, channel_axis)
+    if values.ndim == 0 or values.shape == channels.shape[-2:]:
+        return values
+    if values.shape == pixels.shape:
+        return as_channels(values, channel_axis)
+    if channel_axis is not None and values.shape == channels.shape[-3:-2]:
+        return values[:, None, None]
+    raise InvalidInputError(
+        f"sigma has shape {values.shape} but the image {pixels.shape}; expected one number, "
+        + ("" if channel_axis is None else f"{channels.shape[-3]} numbers (one per channel), ")
+        + f"or a map {channels.shape[-2:]} or {pixels.shape}"
+    )

@@ -1,0 +1,125 @@
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from command_line import Run, assert_refused
+from PIL import Image
+from synthetic import folder_of_images
+
+from heatprior.cli import evaluate as module
+from heatprior.priors.handmade import dct_prior
+from heatprior.restoration import evaluation
+
+QUICK = ("--prior", "mine.safetensors")
+
+
+@pytest.fixture
+def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("HEATPRIOR_DATA", raising=False)
+    dct_prior(3).save("mine.safetensors")
+    folder_of_images(tmp_path / "photos", 3, (20, 24))
+    (tmp_path / "nothing").mkdir()
+    (tmp_path / "mixed").mkdir()
+    (tmp_path / "mixed" / "zero.png").touch()
+    (tmp_path / "small").mkdir()
+    Image.fromarray(np.zeros((5, 9), np.uint8)).save(tmp_path / "small" / "a.png")
+    (tmp_path / "notes.txt").write_text("precious")
+    (tmp_path / "old.json").write_text("precious")
+    return tmp_path
+
+
+@pytest.mark.usefixtures("workplace")
+def test_prints_a_table_and_writes_the_same_figures(run: Run):
+    outcome = run("evaluate", "photos", "-o", "new.json", *QUICK)
+    assert (outcome.code, outcome.err) == (0, "")
+    head, *rows, about, wrote = outcome.out.splitlines()
+    assert head.split() == ["255σ", "PSNR", "SSIM", "s/Mpx"]
+    assert about == "3 of 3 images of photos, mine.safetensors, hqs, 1 core"
+    assert wrote == "wrote new.json"
+    record = json.loads(Path("new.json").read_text())
+    assert (record["images"], record["count"], record["method"], record["threads"]) == ("photos", 3, "hqs", 1)
+    assert len(record["each"]) == 12
+    for row, mean in zip(rows, record["mean"], strict=True):
+        level, psnr, ssim, _ = map(float, row.split())
+        each = [result for result in record["each"] if result["level"] == level]
+        assert [result["file"] for result in each] == ["00.png", "01.png", "02.png"]
+        assert mean["psnr"] == pytest.approx(np.mean([result["psnr"] for result in each]))
+        assert (psnr, ssim) == (round(mean["psnr"], 2), round(mean["ssim"], 4))
+        assert mean["seconds_per_megapixel"] == np.median([result["seconds_per_megapixel"] for result in each])
+
+
+@pytest.mark.usefixtures("workplace")
+def test_levels_images_and_method_can_be_chosen(run: Run):
+    options = ("--sigma", 10, "--sigma", 30, "--limit", 2, "--method", "eb", "-o", "new.json")
+    outcome = run("evaluate", "photos", *options, *QUICK)
+    assert "2 of 3 images of photos, mine.safetensors, eb, 1 core\n" in outcome.out
+    record = json.loads(Path("new.json").read_text())
+    assert [mean["level"] for mean in record["mean"]] == [10, 30]
+    assert len(record["each"]) == 4
+
+
+def test_bsd68_is_found_by_its_name(run: Run, workplace: Path):
+    (workplace / "photos").rename(workplace / "bsd68")
+    outcome = run("evaluate", "bsd68", "--data", workplace, "--sigma", 25, *QUICK)
+    assert (outcome.code, outcome.err) == (0, "")
+    assert "3 of 3 images of bsd68" in outcome.out
+
+
+def test_the_levels_in_the_help_are_those_of_the_library():
+    """The help must not load the library, so it repeats them."""
+    assert tuple(module.LEVELS) == evaluation.LEVELS
+
+
+@pytest.mark.parametrize(
+    ("arguments", "remedy"),
+    [
+        ("", "FOLDER"),
+        ("missing", "does not exist; give a folder"),
+        ("notes.txt", "is a file; give a folder"),
+        ("nothing", "holds no images"),
+        ("mixed", "the file is empty"),
+        ("small", "at least 7×7"),
+        ("bsd68 --data nothing", "heatprior data"),
+        ("photos --sigma 0", "expected positive numbers"),
+        ("photos --sigma -1", "expected positive numbers"),
+        ("photos --sigma nan", "expected positive numbers"),
+        ("photos --sigma abc", "--help"),
+        ("photos --limit 0", "--help"),
+        ("photos --threads 0", "--help"),
+        ("photos --threads 100000", "the number of cores"),
+        ("photos --prior patch99", "shipped are"),
+        ("photos -o new.txt", "ends in .json"),
+        ("photos -o old.json", "--force"),
+        ("photos -o missing/new.json", "create the folder first"),
+    ],
+)
+def test_refuses_in_one_line_and_leaves_nothing(run: Run, workplace: Path, arguments: str, remedy: str):
+    before = sorted(workplace.rglob("*"))
+    quick = () if "--prior" in arguments else QUICK
+    assert_refused(run("evaluate", *arguments.split(), *quick), remedy)
+    assert sorted(workplace.rglob("*")) == before
+    assert (workplace / "old.json").read_text() == "precious"
+
+
+@pytest.mark.skipif(not os.environ.get("HEATPRIOR_DATA"), reason="BSDS500 is not there")
+def test_a_validation_image_has_the_psnr_that_the_protocol_gives_by_hand(run: Run, tmp_path: Path):
+    from heatprior import bsds500, load
+    from heatprior.images import read_grey
+    from heatprior.priors.averaging import averaged_posterior_mean
+
+    first = bsds500.validation()[0]
+    (tmp_path / "one").mkdir()
+    (tmp_path / "one" / first.name).symlink_to(first.resolve())
+    output = tmp_path / "new.json"
+    assert run("evaluate", tmp_path / "one", "--sigma", 25, "--method", "eb", "-o", output).code == 0
+    clean = read_grey(first) / 255
+    noisy = clean + 25 / 255 * np.random.default_rng(1000).standard_normal(clean.shape)
+    denoised = np.clip(averaged_posterior_mean(load("patch7"), noisy, 25 / 255), 0, 1)
+    expected = -10 * np.log10(np.mean((denoised - clean) ** 2))
+    # in float32 and by tables: right to 1e-5 of full scale, so to 1e-3 dB
+    assert json.loads(output.read_text())["mean"][0]["psnr"] == pytest.approx(expected, abs=1e-3)

@@ -1,0 +1,43 @@
+"""JPEG files: nearly every bit, and every word about them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+from round_trip import PROFILE, noise, rewritten
+
+from heatprior.images import read_image
+
+
+@pytest.mark.parametrize("mode", ["L", "RGB"])
+def test_jpeg_keeps_exif_profile_resolution_and_comment(tmp_path: Path, mode: str):
+    exif = Image.Exif()
+    exif[0x0112], exif[0x010F] = 6, "Maker"
+    path = tmp_path / "image.jpg"
+    smooth = np.add.outer(np.arange(40), np.arange(56)).astype(np.uint8)
+    picture = Image.fromarray(smooth).convert(mode)
+    profile = PROFILE if mode == "RGB" else b"grey profile " * 9000  # more than one segment
+    picture.save(path, exif=exif, icc_profile=profile, dpi=(300, 300), comment=b"said", quality=90)
+    image, new = rewritten(path)
+    with Image.open(path) as before, Image.open(new) as after:
+        assert after.mode == mode
+        assert {"exif", "icc_profile", "dpi", "comment"} <= set(after.info)
+        assert after.info == before.info
+        assert after.getexif()[0x0112] == 6
+        assert {layer[1:3] for layer in after.layer} == {(1, 1)}  # no channel is coarser
+        assert after.size == before.size  # the orientation was not applied
+    difference = np.flip(image.pixels, 0).astype(int) - read_image(new).pixels
+    assert np.abs(difference).mean() < 1.0  # JPEG is not lossless; at this quality about half a grey level
+
+
+def test_jpeg_without_any_metadata_is_readable_by_others(tmp_path: Path):
+    Image.fromarray(noise((9, 8, 3), "uint8")).save(tmp_path / "image.jpg")
+    content = (tmp_path / "image.jpg").read_bytes()
+    (tmp_path / "bare.jpg").write_bytes(content[:2] + content[20:])  # without JFIF
+    _, new = rewritten(tmp_path / "bare.jpg")
+    with Image.open(new) as theirs:
+        assert theirs.mode == "RGB"
+        theirs.load()
