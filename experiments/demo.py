@@ -18,9 +18,8 @@ from numpy.typing import NDArray
 from PIL import Image
 from skimage import data
 
-from heatprior import denoise
+from heatprior import denoise, trials
 from heatprior.comparisons import Panel, draw_side_by_side
-from heatprior.restoration.evaluation import quality
 
 SIGMA = 25.0
 SEED = 0
@@ -46,7 +45,7 @@ def main() -> None:
 
 
 def psnr(image: NDArray[np.uint8], clean: NDArray[np.uint8]) -> float:
-    return quality(image / 255.0, clean / 255.0)[0]
+    return trials.psnr(image / 255.0, clean / 255.0)
 
 
 if __name__ == "__main__":

@@ -15,8 +15,9 @@ from typing import Any
 from heatprior import TrainingConfig, bsds500
 from heatprior.datasets import PatchSource, read_images
 from heatprior.learning.training import Training
-from heatprior.learning.validation import LEVELS, Validation
+from heatprior.learning.validation import Validation
 from heatprior.records import write_record
+from heatprior.trials import LEVELS
 
 NO_END = 1_000_000
 RUNS = {

@@ -17,7 +17,8 @@ from tqdm import tqdm
 
 from heatprior import bsds500, denoise, load
 from heatprior.records import write_record
-from heatprior.restoration.evaluation import FIRST_SEED, LEVELS, Summary, evaluate, summarise
+from heatprior.restoration.evaluation import Summary, evaluate, summarise
+from heatprior.trials import FIRST_SEED, LEVELS
 from heatprior.zoo import names
 
 METHODS = {"eb": "EB-PA", "hqs": "HQS"}

@@ -22,9 +22,9 @@ from heatprior.images import read_grey
 from heatprior.records import write_record
 from heatprior.restoration.denoising import empirical_bayes
 from heatprior.restoration.schedules import CARD_ENTRY
+from heatprior.trials import LEVELS, psnr, with_noise
 from heatprior.zoo import FOLDER
 
-LEVELS = (15, 25, 50, 100)  # 255 sigma
 CROP = slice(80, 240)
 FIRST = (0.45, 0.3), (0.25, 0.05)  # levels and weights of the search's start, geometric between these
 BOUNDS = (-3.0, 0.7), (-6.0, 3.0)  # of log level and of logit weight
@@ -45,10 +45,7 @@ class Task:
     def of(cls, prior: PatchPrior, clean: Images, sigma: float) -> Task:
         """With the noise of the protocol."""
         margin = prior.filters.size - 1
-        noise = [np.random.default_rng(1000 + i).standard_normal(x.shape) for i, x in enumerate(clean)]
-        noisy = [
-            np.pad((x + sigma * n).astype(np.float32), margin, "reflect") for x, n in zip(clean, noise, strict=True)
-        ]
+        noisy = [np.pad(with_noise(x, i, sigma), margin, "reflect") for i, x in enumerate(clean)]
         return cls(prior, clean, noisy, sigma)
 
     def states(self, levels: FloatArray, weights: FloatArray, state: Images) -> list[Images]:
@@ -64,8 +61,8 @@ class Task:
         """The mean over the crops, in dB."""
         margin = self.prior.filters.size - 1
         inside = slice(margin, -margin)
-        errors = [((z[inside, inside].clip(0, 1) - x) ** 2).mean() for z, x in zip(state, self.clean, strict=True)]
-        return float(np.mean(-10.0 * np.log10(errors)))
+        results = [psnr(z[inside, inside], x) for z, x in zip(state, self.clean, strict=True)]
+        return float(np.mean(results))
 
     def negative_psnr(self, point: FloatArray) -> tuple[float, FloatArray]:
         """And its gradient by differences, each of which needs only the steps from the changed one on."""

@@ -20,6 +20,7 @@ MAY_IMPORT = {
     "store": BOTTOM,
     "records": BOTTOM,
     "patches": {"arrays"},
+    "trials": {"arrays"},
     "images": BOTTOM,
     "kernels": {"arrays", "patches"},
     "priors": BOTTOM | {"store", "kernels"},
@@ -28,8 +29,8 @@ MAY_IMPORT = {
     "datasets": BOTTOM | {"kernels", "images", "patches"},
     "pictures": BOTTOM | {"priors"},
     "comparisons": BOTTOM | {"pictures"},
-    "learning": BOTTOM | {"kernels", "priors", "bsds500", "datasets", "patches", "images", "store"},
-    "restoration": BOTTOM | {"kernels", "priors", "zoo", "patches", "images"},
+    "learning": BOTTOM | {"kernels", "priors", "bsds500", "datasets", "patches", "images", "store", "trials"},
+    "restoration": BOTTOM | {"kernels", "priors", "zoo", "patches", "images", "trials"},
 }
 EVERYTHING_BELOW = set(MAY_IMPORT)
 MAY_IMPORT["heatprior"] = EVERYTHING_BELOW  # the package itself: the public names

@@ -5,8 +5,9 @@ import pytest
 from synthetic import landscape
 
 from heatprior import InvalidInputError, load
-from heatprior.learning.validation import LEVELS, Validation, held_out, psnr
+from heatprior.learning.validation import Validation, held_out
 from heatprior.priors.averaging import averaged_posterior_mean
+from heatprior.trials import LEVELS, psnr
 
 
 def test_psnr_is_that_of_clipped_images_with_peak_one():

@@ -60,8 +60,9 @@ def evaluate(
     from heatprior.errors import OutputFileError
     from heatprior.files import check_output
     from heatprior.records import write_record
-    from heatprior.restoration.evaluation import FIRST_SEED, summarise
     from heatprior.restoration.evaluation import evaluate as measure
+    from heatprior.restoration.evaluation import summarise
+    from heatprior.trials import FIRST_SEED
 
     if output is not None:
         if output.suffix.lower() != ".json":

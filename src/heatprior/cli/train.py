@@ -243,8 +243,8 @@ def _stopping() -> Iterator[Callable[[], bool]]:
 
 
 def _draw(run: Run, loop: Loop, card: Mapping[str, str]) -> None:
-    from heatprior.learning.validation import LEVELS
     from heatprior.pictures import draw_log, draw_prior
+    from heatprior.trials import LEVELS
 
     rows = run.log()
     if rows:

@@ -29,8 +29,8 @@ from heatprior.errors import InvalidInputError, OutputFileError, TrainingError
 from heatprior.files import replacing
 from heatprior.learning.loop import Loop, Record
 from heatprior.learning.training import Progress, TrainingConfig
-from heatprior.learning.validation import LEVELS
 from heatprior.priors.patch import PatchPrior
+from heatprior.trials import LEVELS
 
 CONFIG, LOG, CHECKPOINT, PRIOR = "config.json", "log.csv", "checkpoint.safetensors", "prior.safetensors"
 PSNR_COLUMNS = tuple(f"psnr{level}" for level in LEVELS)

@@ -13,17 +13,10 @@ from heatprior.datasets import scaled
 from heatprior.errors import InvalidInputError
 from heatprior.priors.averaging import averaged_posterior_mean
 from heatprior.priors.patch import PatchPrior
+from heatprior.trials import LEVELS, psnr, with_noise
 
-LEVELS = (15, 25, 50, 100)  # 255 sigma
 CROP = 160
 MOST_IMAGES = 8
-FIRST_SEED = 1000  # image i has the noise of seed 1000 + i, the same draw at every level
-
-
-def psnr(image: FloatArray, reference: FloatArray) -> float:
-    """Peak signal-to-noise ratio in dB of an image clipped to [0, 1], the peak being 1."""
-    error = np.clip(image, 0.0, 1.0) - reference
-    return float(-10.0 * np.log10(np.mean(np.square(error), dtype=np.float64)))
 
 
 class Validation:
@@ -43,11 +36,9 @@ class Validation:
         """Mean PSNR over the images, for each of LEVELS."""
         results = np.empty((len(self._clean), len(LEVELS)))
         for i, clean in enumerate(self._clean):
-            noise = np.random.default_rng(FIRST_SEED + i).standard_normal(clean.shape)
             for k, level in enumerate(LEVELS):
                 sigma = level / 255.0
-                noisy = (clean + sigma * noise).astype(np.float32)
-                results[i, k] = psnr(averaged_posterior_mean(prior, noisy, sigma), clean)
+                results[i, k] = psnr(averaged_posterior_mean(prior, with_noise(clean, i, sigma), sigma), clean)
         return tuple(float(value) for value in results.mean(axis=0))
 
 

@@ -1,7 +1,6 @@
-"""How well a method denoises: PSNR, SSIM and time on clean images, with Gaussian noise that anyone can draw again.
+"""How well a method denoises: PSNR, SSIM and time on the noisy images of `trials.py`.
 
-Image i, in the order given, is y = x + sigma n with n drawn from seed 1000 + i, the same at every level, neither
-clipped nor rounded. PSNR and SSIM are of the result clipped to [0, 1].
+PSNR and SSIM are of the result clipped to [0, 1].
 """
 
 from __future__ import annotations
@@ -20,10 +19,9 @@ from heatprior.arrays import FloatArray
 from heatprior.errors import InvalidInputError
 from heatprior.images import read_grey
 from heatprior.kernels.threads import products_in_one_thread
+from heatprior.trials import LEVELS, psnr, with_noise
 
-LEVELS = (15.0, 25.0, 50.0, 100.0)  # 255 sigma
 GREY_LEVELS = 255.0
-FIRST_SEED = 1000
 SMALLEST = 7  # pixels of a side: the window of SSIM
 WARM_UP = 64  # pixels of a side
 
@@ -65,10 +63,9 @@ def evaluate(
     with limited_threads(threads):
         for number, path in enumerate(files):
             clean = _grey(path)
-            noise = np.random.default_rng(FIRST_SEED + number).standard_normal(clean.shape)
             for level in levels:
                 sigma = level / GREY_LEVELS
-                noisy = (clean + sigma * noise).astype(np.float32)
+                noisy = with_noise(clean, number, sigma)
                 if number == 0:  # what is compiled or loaded once is no matter of images
                     denoiser(noisy[:WARM_UP, :WARM_UP], sigma)
                 start = time.perf_counter()
@@ -95,11 +92,8 @@ def quality(image: FloatArray, clean: FloatArray) -> tuple[float, float]:
     """PSNR in dB, the peak being 1, and SSIM, of an image clipped to [0, 1]."""
     from skimage import metrics  # noqa: PLC0415 (slow to import)
 
-    clipped = np.clip(image, 0.0, 1.0)
-    error = float(np.mean(np.square(clipped - clean), dtype=np.float64))
-    psnr = -10.0 * np.log10(error) if error > 0 else np.inf
     similarity: Any = metrics.structural_similarity
-    return float(psnr), float(similarity(clean, clipped, data_range=1.0))
+    return psnr(image, clean), float(similarity(clean, np.clip(image, 0.0, 1.0), data_range=1.0))
 
 
 @contextmanager
