@@ -28,7 +28,7 @@ class IPalm:
     previous: Point
     lipschitz: FloatArray
     inertia: float = 0.7
-    relax: float = 0.9  # L shrinks by this factor after each step, so that it can follow a flattening function
+    relax: float = 0.98  # L shrinks by this factor after each step, so that it can follow a flattening function
 
     def step(self, point: Point, objective: Objective) -> tuple[float, Point]:
         """One step in every block: the function before the step, and the new point."""
