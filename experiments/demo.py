@@ -1,4 +1,4 @@
-"""What `make demo` shows: a photograph with noise, denoised, and clean, side by side.
+"""What `make demo` shows: a photograph with noise, denoised without being told how much there is, and the noise map.
 
     python experiments/demo.py [FOLDER]
 
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from PIL import Image
 from skimage import data
 
-from heatprior import denoise, trials
+from heatprior import denoise, estimate_noise, noise_map, trials
 from heatprior.comparisons import Panel, draw_side_by_side
 
 SIGMA = 25.0
@@ -33,13 +33,17 @@ def main() -> None:
     noise = np.random.default_rng(SEED).standard_normal(clean.shape)
     noisy = np.clip(np.rint(clean + SIGMA * noise), 0, 255).astype(np.uint8)
     start = time.perf_counter()
-    denoised = denoise(noisy, SIGMA)
+    report = estimate_noise(noisy)
+    denoised = denoise(noisy, report.sigma)
     seconds = time.perf_counter() - start
+    levels = noise_map(noisy).sigma
     Image.fromarray(noisy).save(folder / "noisy.png")
     Image.fromarray(denoised).save(folder / "denoised.png")
     images = {f"noisy, {psnr(noisy, clean):.1f} dB": noisy, f"denoised, {psnr(denoised, clean):.1f} dB": denoised}
     panels = [Panel(title, image, 0, 255) for title, image in {**images, "clean": clean}.items()]
-    draw_side_by_side(panels, folder / "demo.png")
+    draw_side_by_side([*panels, Panel("noise level, 0 to 50", levels, 0, 2 * SIGMA)], folder / "demo.png")
+    found = f"{255 * report.channels[0].level.sigma:.1f} ({report.models[0]}), in truth {SIGMA:g}"
+    print(f"estimated noise level: {found}")
     print(f"{', '.join(images)}; {seconds:.1f} s, the first time with compiling")
     print(f"Look at {folder / 'demo.png'}; the images are {folder / 'noisy.png'} and {folder / 'denoised.png'}.")
 

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from heatprior.priors.filters import FilterBank
     from heatprior.priors.patch import PatchPrior
     from heatprior.priors.protocol import DiffusedPrior, Posterior, tweedie
+    from heatprior.restoration.blind import LocalNoise, NoiseReport, estimate_noise, noise_map
     from heatprior.restoration.denoising import denoise
+    from heatprior.restoration.noise import NoiseLevel, estimate_sigma
     from heatprior.zoo import load
 
 __version__ = "0.1.0"
@@ -35,6 +37,9 @@ _HOME = {
     "HeatpriorError": "errors",
     "ImageFileError": "errors",
     "InvalidInputError": "errors",
+    "LocalNoise": "restoration.blind",
+    "NoiseLevel": "restoration.noise",
+    "NoiseReport": "restoration.blind",
     "OutputFileError": "errors",
     "PatchPrior": "priors.patch",
     "Posterior": "priors.protocol",
@@ -42,7 +47,10 @@ _HOME = {
     "TrainingConfig": "learning.training",
     "TrainingError": "errors",
     "denoise": "restoration.denoising",
+    "estimate_noise": "restoration.blind",
+    "estimate_sigma": "restoration.noise",
     "load": "zoo",
+    "noise_map": "restoration.blind",
     "train": "learning.loop",
     "tweedie": "priors.protocol",
 }
@@ -55,6 +63,9 @@ __all__ = [
     "HeatpriorError",
     "ImageFileError",
     "InvalidInputError",
+    "LocalNoise",
+    "NoiseLevel",
+    "NoiseReport",
     "OutputFileError",
     "PatchPrior",
     "Posterior",
@@ -62,7 +73,10 @@ __all__ = [
     "TrainingConfig",
     "TrainingError",
     "denoise",
+    "estimate_noise",
+    "estimate_sigma",
     "load",
+    "noise_map",
     "train",
     "tweedie",
 ]

@@ -149,7 +149,9 @@ def test_force_replaces_an_output(run: Run, workplace: Path):
 @pytest.mark.parametrize(
     ("arguments", "remedy"),
     [
-        ("noisy.png -o new.png", "missing --sigma: give the standard deviation"),
+        ("dot.png -o new.png", "give a larger image"),
+        ("noisy.png -o new.png --noise many", "--help"),
+        ("noisy.png -o new.png --sigma 20 --noise map", "leave out --sigma, or --noise"),
         ("noisy.png -o new.png --sigma 0", "expected a positive number"),
         ("noisy.png -o new.png --sigma -1", "expected a positive number"),
         ("noisy.png -o new.png --sigma nan", "expected a positive number"),

@@ -25,7 +25,7 @@ def test_help_names_the_commands_and_an_example_on_a_line_of_its_own(run: Run, a
     assert "    heatprior sample -o patches.png    draw patches from a prior\n" in outcome.out
 
 
-@pytest.mark.parametrize("command", ["denoise", "evaluate", "sample", "train", "data"])
+@pytest.mark.parametrize("command", ["denoise", "noise", "evaluate", "sample", "train", "data"])
 def test_help_imports_nothing_slow(command: str):
     slow = "{'numba', 'numpy', 'scipy', 'matplotlib', 'skimage', 'safetensors', 'PIL', 'pooch', 'requests', 'tqdm'}"
     script = (

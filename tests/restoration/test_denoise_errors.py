@@ -41,7 +41,6 @@ def test_an_image_that_cannot_be_denoised_is_refused(image, why):
 @pytest.mark.parametrize(
     ("sigma", "why"),
     [
-        (None, "sigma is None; give the standard deviation"),
         (0, "sigma is 0; expected a positive number"),
         (-1, "sigma is -1"),
         (float("nan"), "sigma is nan"),

@@ -13,7 +13,7 @@ from typing import Annotated, cast
 import typer
 
 from heatprior import __version__
-from heatprior.cli import data, denoise, evaluate, sample, show, train
+from heatprior.cli import data, denoise, evaluate, noise, sample, show, train
 from heatprior.errors import HeatpriorError
 
 REFUSED = 2
@@ -23,7 +23,8 @@ ParsingError = cast("type[typer.BadParameter]", typer.BadParameter.__mro__[2])
 # The \b keeps the lines as they are.
 EXAMPLES = """\b
 Examples:
-  heatprior denoise noisy.png -o clean.png --sigma 25
+  heatprior denoise noisy.png -o clean.png
+  heatprior noise noisy.png          how much noise there is, and where
   heatprior evaluate photos          measure that on clean images
   heatprior sample -o patches.png    draw patches from a prior
   heatprior show patch7 -o patch7.png  see its filters and potentials
@@ -58,6 +59,7 @@ def heatprior(
 
 
 app.command(epilog=denoise.EXAMPLES)(denoise.denoise)
+app.command(epilog=noise.EXAMPLES)(noise.noise)
 app.command(epilog=evaluate.EXAMPLES)(evaluate.evaluate)
 app.command(epilog=sample.EXAMPLES)(sample.sample)
 app.command(epilog=show.EXAMPLES)(show.show)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
+from heatprior.cli.noise import KIND_HELP, Kind, in_words
 from heatprior.cli.reports import as_option, bar_over, warnings_in_one_line
 
 if TYPE_CHECKING:
@@ -20,10 +21,12 @@ if TYPE_CHECKING:
     from heatprior.cli.jobs import Job
     from heatprior.images import ImageFile
     from heatprior.priors.patch import PatchPrior
+    from heatprior.restoration.blind import NoiseReport
 
 SOME_FAILED = 1
 EXAMPLES = """\b
 Examples:
+  heatprior denoise noisy.png -o clean.png                            the noise is estimated
   heatprior denoise noisy.png -o clean.png --sigma 25
   heatprior denoise stack.tif -o clean.tif --sigma 120 --white 4095   a 12-bit camera in 16 bits
   heatprior denoise scans -o clean --sigma 10 --compare               a folder, with pictures to look at
@@ -42,7 +45,8 @@ class Method(StrEnum):
 class Settings(NamedTuple):
     """How each image is denoised."""
 
-    sigma: float | NDArray[Any]
+    sigma: float | NDArray[Any] | None  # None: estimated
+    noise: str
     prior: PatchPrior
     method: str
     white: float | None
@@ -68,9 +72,10 @@ def denoise(
         typer.Option(
             metavar="S",
             help="Standard deviation of the noise, in the units of the image: a number, or an image of numbers (.npy, "
-            ".tif), one for each pixel.",
+            ".tif), one for each pixel.  [default: estimated]",
         ),
     ] = None,
+    noise: Annotated[Kind, typer.Option(help=f"What is estimated: {KIND_HELP[0].lower()}{KIND_HELP[1:]}")] = Kind.auto,
     prior: Annotated[
         str, typer.Option(metavar="PRIOR", help="A shipped prior by its name, or the path of a prior.")
     ] = "patch7",
@@ -94,13 +99,15 @@ def denoise(
     from heatprior import load
     from heatprior.cli.jobs import check_targets, plan
 
-    level = _level(sigma)
+    level = None if sigma is None else _level(sigma)
+    if sigma is not None and noise is not Kind.auto:
+        raise typer.BadParameter("--noise is for images whose noise is estimated; leave out --sigma, or --noise")
     if white is not None and not (math.isfinite(white) and white > 0):
         raise typer.BadParameter(f"--white is {white:g}; expected the positive value that stands for full scale")
     todo = plan(inputs, output)
     pictures = [_picture(job.target) for job in todo.jobs] if compare else []
     check_targets(todo, pictures, [path for path in (Path(sigma or ""), Path(prior)) if path.is_file()], force=force)
-    settings = Settings(level, load(prior), method.value, white, compare)
+    settings = Settings(level, noise.value, load(prior), method.value, white, compare)
     if todo.single:
         with bar_over(1) as (progress, say):
             say(_denoise(todo.jobs[0], settings, progress))
@@ -143,21 +150,28 @@ def _advance(progress: Callable[[float], None], done: int, fraction: float) -> N
 def _denoise(job: Job, settings: Settings, progress: Callable[[float], None]) -> str:
     """Read, denoise and write one image; tells what was done."""
     from heatprior import denoise as denoised
+    from heatprior import estimate_noise
     from heatprior.errors import InvalidInputError
     from heatprior.images import check_writable, read_image, write_image
 
     start = time.perf_counter()
+    found = ""
     image = read_image(job.source)
     check_writable(job.target, image)
     try:
         with warnings_in_one_line(job.source):
+            sigma, white = settings.sigma, settings.white
+            if sigma is None:
+                report = estimate_noise(image.pixels, settings.noise, channel_axis=image.channel_axis, white=white)
+                sigma, white = report.sigma, report.white
+                found = f"; noise {_in_words(report)}"
             pixels = denoised(
                 image.pixels,
-                settings.sigma,
+                sigma,
                 prior=settings.prior,
                 method=settings.method,
                 channel_axis=image.channel_axis,
-                white=settings.white,
+                white=white,
                 progress=progress,
             )
     except InvalidInputError as error:
@@ -166,15 +180,21 @@ def _denoise(job: Job, settings: Settings, progress: Callable[[float], None]) ->
     if settings.compare:
         _draw(image, pixels, _picture(job.target))
     seconds = time.perf_counter() - start
-    return f"wrote {job.target}: {image.describe()}, from {job.source}, {seconds:.1f} s"
+    return f"wrote {job.target}: {image.describe()}, from {job.source}, {seconds:.1f} s{found}"
 
 
-def _level(sigma: str | None) -> float | NDArray[Any]:
+def _in_words(report: NoiseReport) -> str:
+    """What was estimated; of many channels, the lowest and the highest level."""
+    if len(report.channels) == 1:
+        return in_words(report.channels[0], report.white)
+    kinds = ", ".join(dict.fromkeys(report.models))
+    return f"{kinds}, sigma {report.sigma.min():.3g} to {report.sigma.max():.3g}"
+
+
+def _level(sigma: str) -> float | NDArray[Any]:
     """The noise level: a number, or the pixels of a file."""
     from heatprior.images import read_image
 
-    if sigma is None:
-        raise typer.BadParameter("missing --sigma: give the standard deviation of the noise in the units of the image")
     try:
         number = float(sigma)
     except ValueError:

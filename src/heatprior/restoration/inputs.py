@@ -85,10 +85,8 @@ def as_channels(pixels: NDArray[Any], channel_axis: int | None) -> NDArray[Any]:
     return np.moveaxis(pixels, channel_axis, -3)
 
 
-def as_sigma(sigma: ArrayLike | None, pixels: NDArray[Any], channel_axis: int | None, white: float) -> FloatArray:
+def as_sigma(sigma: ArrayLike, pixels: NDArray[Any], channel_axis: int | None, white: float) -> FloatArray:
     """The noise level in the units of the image: one number, one per channel (channels, 1, 1), or a map (..., H, W)."""
-    if sigma is None:
-        raise InvalidInputError("sigma is None; give the standard deviation of the noise in the units of the image")
     values = np.asarray(sigma)
     if values.dtype.kind not in "iuf":
         raise InvalidInputError(

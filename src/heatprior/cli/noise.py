@@ -1,0 +1,193 @@
+"""`heatprior noise`: how much noise is in an image, of which kind, where, and what makes it doubtful."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from heatprior.cli.reports import as_option, warnings_in_one_line
+
+if TYPE_CHECKING:
+    from heatprior.images import ImageFile
+    from heatprior.restoration.blind import ChannelNoise, NoiseReport
+
+SOME_FAILED = 1
+NINETY = 1.645  # standard errors: the interval that holds the truth in 90 of 100 cases
+COLOURS = ("red", "green", "blue")
+EXAMPLES = """\b
+Examples:
+  heatprior noise photo.png
+  heatprior noise photo.png --picture noise.png     see where it is
+  heatprior noise scans/*.tif -o noise.json         for other programs
+"""
+
+
+class Kind(StrEnum):
+    """What `--noise` may be."""
+
+    auto = "auto"
+    constant = "constant"
+    affine = "affine"
+    map = "map"
+
+
+KIND_HELP = "One level, variance = a · brightness + b, a map, or what fits best."
+
+
+def noise(
+    inputs: Annotated[
+        list[Path], typer.Argument(metavar="IMAGE", readable=False, help="Images (.png, .jpg, .tif, .npy).")
+    ],
+    *,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="JSON", help="Write what was found as JSON.")
+    ] = None,
+    picture: Annotated[
+        Path | None, typer.Option(metavar="PNG", help="Draw the image beside its noise map; of one image only.")
+    ] = None,
+    kind: Annotated[Kind, typer.Option("--noise", help=KIND_HELP)] = Kind.auto,
+    prior: Annotated[
+        str, typer.Option(metavar="PRIOR", help="A shipped prior by its name, or the path of a prior.")
+    ] = "patch7",
+    white: Annotated[
+        float | None,
+        typer.Option(metavar="W", help="The value that is full scale.  [default: 255, 65535 or 1.0, by type]"),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace outputs that exist.")] = False,
+) -> None:
+    """Estimate the noise of images: sigma with its 90 % interval, a and b of variance = a x + b, and doubts.
+
+    All is in the units of the image.
+    """
+    from heatprior import load
+    from heatprior.errors import HeatpriorError
+    from heatprior.files import check_output, replacing
+
+    for path in (output, picture):
+        if path is not None:
+            check_output(path, force=force)
+    if picture is not None and len(inputs) > 1:
+        raise typer.BadParameter("--picture draws one image; give one")
+    model = load(prior)
+    results, failed = [], 0
+    for path in inputs:
+        try:
+            results.append(_look_at(path, kind.value, model, white, picture))
+        except HeatpriorError as error:
+            if len(inputs) == 1:
+                raise
+            failed += 1
+            typer.echo(f"heatprior: error: {' '.join(str(error).split())}", err=True)
+    if output is not None:
+        with replacing(output) as temporary:
+            temporary.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
+        typer.echo(f"wrote {output}")
+    if failed:
+        raise typer.Exit(SOME_FAILED)
+
+
+def _look_at(path: Path, kind: str, prior: Any, white: float | None, picture: Path | None) -> dict[str, Any]:
+    """Estimate, tell and draw one image; what is found as JSON has it."""
+    from heatprior import estimate_noise
+    from heatprior.errors import InvalidInputError
+    from heatprior.images import read_image
+    from heatprior.restoration.doubts import doubts
+    from heatprior.restoration.inputs import as_channels
+    from heatprior.restoration.noise import scaled
+
+    image = read_image(path)
+    try:
+        with warnings_in_one_line(path):
+            report = estimate_noise(image.pixels, kind, prior=prior, channel_axis=image.channel_axis, white=white)
+    except InvalidInputError as error:
+        raise InvalidInputError(f"cannot estimate the noise of {path}: {as_option(str(error))}") from error
+    channels = as_channels(image.pixels, image.channel_axis)
+    flat = channels.reshape(-1, *channels.shape[-2:])
+    found = []
+    for channel, pixels, name in zip(report.channels, flat, _names(image), strict=True):
+        numbers = in_numbers(channel, report.white)
+        typer.echo(f"{path}{name}: {in_words(channel, report.white)}")
+        numbers["doubts"] = doubts(scaled(pixels, report.white), channel.level.sigma, prior.filters.size)
+        for doubt in numbers["doubts"]:
+            typer.echo(f"heatprior: warning: {path}{name}: {doubt}", err=True)
+        found.append(numbers)
+    if picture is not None:
+        draw(image, report, picture)
+        typer.echo(f"wrote {picture}")
+    return {"file": str(path), "white": report.white, "channels": found}
+
+
+def in_words(channel: ChannelNoise, white: float) -> str:
+    """What was found, in a line."""
+    values = in_numbers(channel, white)
+    low, high = values["interval90"]
+    sigma = f"sigma {values['sigma']:.3g}, 90 % from {low:.3g} to {high:.3g}"
+    if values["sigma"] == 0:
+        sigma = f"no noise to speak of (sigma below {high:.2g})"
+    line = ""
+    if "gain" in values:
+        line = (
+            f"variance {values['gain']:.3g} (±{values['gain_error']:.1g}) x + "
+            f"{values['offset']:.3g} (±{values['offset_error']:.1g})"
+        )
+    if channel.model == "constant":
+        return f"{sigma}, the same everywhere"
+    if channel.model == "affine":
+        return f"grows with brightness: {line}; on average {sigma}"
+    return f"varies from place to place: sigma {values['lowest']:.3g} to {values['highest']:.3g}; on average {sigma}"
+
+
+def in_numbers(channel: ChannelNoise, white: float) -> dict[str, Any]:
+    """The same as JSON has it, in the units of the image."""
+    import numpy as np
+
+    from heatprior.restoration.noise import model_error
+
+    sigma, stderr = (value * white for value in channel.level)
+    misfit = float(model_error(np.array(channel.level.sigma))) * white if sigma else 0.0
+    half = NINETY * float(np.hypot(stderr, misfit))
+    values: dict[str, Any] = {
+        "model": channel.model,
+        "sigma": sigma,
+        "stderr": stderr,
+        "model_error": misfit,
+        "interval90": [max(0.0, sigma - half), sigma + half],
+        "evidence": channel.evidence,
+        "lowest": float(np.min(channel.sigma)) * white,
+        "highest": float(np.max(channel.sigma)) * white,
+    }
+    if channel.affine is not None:
+        gain, offset, gain_error, offset_error = channel.affine
+        values |= {"gain": gain * white, "gain_error": gain_error * white}
+        values |= {"offset": offset * white**2, "offset_error": offset_error * white**2}
+    return values
+
+
+def draw(image: ImageFile, report: NoiseReport, path: Path) -> None:
+    """The image, or the middle one of a stack, beside its noise map."""
+    from heatprior.comparisons import Panel, contrast, draw_side_by_side
+    from heatprior.restoration.blind import noise_levels_of
+
+    frame = 3 if image.colour else 2
+    middle = tuple(count // 2 for count in image.pixels.shape[: image.pixels.ndim - frame])
+    pixels, levels = image.pixels[middle], noise_levels_of(report, image.pixels.shape, image.channel_axis)[middle]
+    low, high = float(levels.min()), float(levels.max())
+    title = f"noise level, black 0, white {high:.3g}; lowest {low:.3g}"
+    draw_side_by_side([Panel("image", pixels, *contrast(pixels)), Panel(title, levels, 0.0, high)], path)
+
+
+def _names(image: ImageFile) -> Iterator[str]:
+    """What stands behind the name of the file: the number of the picture in a stack, the colour."""
+    shape = image.pixels.shape[: -3 if image.colour else -2]
+    count = 1
+    for side in shape:
+        count *= side
+    for number in range(count):
+        place = f"[{number}]" if count > 1 else ""
+        for colour in COLOURS if image.colour else ("",):
+            yield f"{place} {colour}".rstrip()

@@ -1,0 +1,82 @@
+"""Patches of unknown contrast: the density that noise is estimated with, at many noise levels at once.
+
+A patch c·X of contrast c under noise has the density f(y / c, sigma / c) / c^J, f being the prior: exact and normalised
+like the prior itself, since the diffusion of a scaled density is the scaled diffusion. An image is a mixture of
+contrasts, Σ_c π_c f_c, whose weights are fitted to it. Without them, a smooth image seems to have less noise than it
+has, and a textured one more.
+
+Only filters whose clean responses are weak beside the noise are used: they tell most about the noise, and suffer least
+where the image is not what the prior expects.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+from scipy.interpolate import CubicSpline
+
+from heatprior.arrays import FloatArray, IntArray
+from heatprior.kernels.noise_levels import LevelTables
+from heatprior.kernels.threads import for_each
+from heatprior.priors.experts import Experts
+from heatprior.priors.patch import PatchPrior
+
+CONTRASTS = (1.0, 1 / 16, 1 / 4, 4.0)  # the first is that of the prior itself
+OCTAVES = 0.0004 * 2.0 ** np.arange(14)  # noise levels looked at first: from a tenth of a grey level of 8 bits on
+FEWEST = 12  # at least every twelfth filter is used
+WEAK = 0.2  # of the noise: what clean responses of the other filters may be, on average
+CELLS = 1024
+SPLINE_STEP = 4  # only every fourth value is computed
+BEYOND = 6.0  # widths beyond the outermost mean that the tables reach; further out a line is good enough
+
+
+def filters_below(prior: PatchPrior, sigma: float) -> IntArray:
+    """Which filters see clean patches weakly, beside noise of level `sigma`; at least the weakest twelfth."""
+    experts, norms = prior.experts, prior.filters.norms
+    spread = np.sqrt(experts.weights @ experts.means**2 + experts.base_sigma**2) / norms
+    order = np.argsort(spread, kind="stable")
+    count = max(int((spread < WEAK * sigma).sum()), -(-len(norms) // FEWEST))
+    return np.sort(order[:count])
+
+
+def repetition(prior: PatchPrior, filters: IntArray, stride: int) -> float:
+    """How often a likelihood that adds up patches `stride` pixels apart counts the same noise.
+
+    The variance of its score over its curvature where there is nothing but noise: Σ corr² over all pairs of responses
+    that overlap, for each response.
+    """
+    size = prior.filters.size
+    unit = (prior.filters.matrix / prior.filters.norms[:, None])[filters].reshape(-1, size, size)
+    shifts = range(-((size - 1) // stride) * stride, size, stride)
+    total = 0.0
+    for i in shifts:
+        for j in shifts:
+            here = unit[:, max(0, i) : size + min(0, i), max(0, j) : size + min(0, j)].reshape(len(unit), -1)
+            there = unit[:, max(0, -i) : size + min(0, -i), max(0, -j) : size + min(0, -j)].reshape(len(unit), -1)
+            total += float(np.square(here @ there.T).sum())
+    return total / len(unit)
+
+
+def level_tables(prior: PatchPrior, sigmas: FloatArray, filters: IntArray) -> LevelTables:
+    """log psi_j(u / c, sigma / c) − log c for each sigma, each contrast c and each of the filters."""
+    pairs = [(float(sigma), contrast) for sigma in sigmas for contrast in CONTRASTS]
+    shape = (len(sigmas), len(CONTRASTS), len(filters))
+    key = tuple(int(j) for j in filters)
+    lines, half = zip(*for_each(lambda pair: _lines(prior, *pair, key), pairs), strict=True)
+    return LevelTables(np.stack(lines).reshape(*shape, CELLS, 2), np.stack(half).reshape(shape))
+
+
+@lru_cache(maxsize=1024)  # 64 KB each for 8 filters; images of similar noise share most
+def _lines(prior: PatchPrior, sigma: float, contrast: float, filters: tuple[int, ...]) -> tuple[FloatArray, FloatArray]:
+    """The lines (J, cells, 2) of one noise level and contrast, and how far the table reaches, (J,)."""
+    chosen = list(filters)
+    experts = Experts(prior.experts.logits[chosen], prior.experts.reach)
+    tau = prior.filters.norms[chosen] * sigma / contrast
+    reach = experts.reach + BEYOND * (experts.base_sigma + tau)  # of u / c
+    q = np.linspace(-1.0, 1.0, CELLS + 1)
+    values = experts.log_density(q[::SPLINE_STEP, None] * reach, tau) - np.log(contrast)
+    values = CubicSpline(q[::SPLINE_STEP], values)(q).T  # (J, cells + 1)
+    slopes = np.diff(values)
+    starts = values[:, :-1] - slopes * (np.arange(CELLS) - CELLS / 2)
+    return np.stack([starts, slopes], axis=-1, dtype=np.float32), contrast * reach

@@ -1,0 +1,131 @@
+"""Maximum likelihood of a noise level: contrasts of blocks fitted by EM, the peak, and an honest standard error.
+
+The log-likelihood of blocks i of an image is Σ_i log Σ_c π_c f_c(block_i, sigma), maximised over the weights π at each
+noise level (a profile), and then over the noise level. Patches overlap and are taken for independent, so it is a
+composite likelihood: its peak is right, its curvature is not the precision. The standard error is therefore the
+sandwich: the spread of sums of scores over parts of the image, over the curvature.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.interpolate import CubicSpline
+
+from heatprior.arrays import FloatArray, IntArray
+from heatprior.kernels.contrast_mixtures import mixture_sums, relative_densities
+
+STEPS = 60  # of EM
+SHRINKAGE = 0.02  # of the number of blocks: how many more there are in thought, evenly of all contrasts
+LEAST_CURVATURE = 1e-6  # of a likelihood that says nothing
+BETWEEN = 16  # points of the spline for each step between noise levels
+
+
+class Profile(NamedTuple):
+    """Of G groups: log-likelihoods (S, G) over S noise levels, and the weights (S, C, G) that maximise them."""
+
+    log_sigmas: FloatArray
+    values: FloatArray
+    weights: FloatArray
+
+
+class Peak(NamedTuple):
+    """Of G groups: log sigma, the curvature there (positive), and whether it lies at the lower or upper end."""
+
+    log_sigma: FloatArray
+    curvature: FloatArray
+    at_bottom: NDArray[np.bool_]
+    at_top: NDArray[np.bool_]
+
+
+def profile(log_sigmas: FloatArray, log_densities: FloatArray, groups: IntArray, count: int) -> Profile:
+    """The likelihood of `count` groups of blocks, with weights of their own; `log_densities` are (S, C, blocks).
+
+    Where the first contrast, that of the prior itself, explains a group as well as the mixture does (by BIC), it is
+    taken alone: weights that nothing calls for would only blur the estimate.
+    """
+    used = groups >= 0
+    relative, peaks = relative_densities(log_densities)
+    contrasts = relative.shape[1]
+    sizes = np.maximum(np.bincount(groups[used], minlength=count), 1)
+    extra = SHRINKAGE * sizes / contrasts
+    weights = np.full((len(relative), contrasts, count), 1.0 / contrasts)
+    for _ in range(STEPS):
+        totals, _ = mixture_sums(relative, groups, weights)
+        weights = (totals + extra) / (sizes + contrasts * extra)
+    _, mixed = mixture_sums(relative, groups, weights)
+    mixed += _group_sums(peaks, groups, count)
+    plain = _group_sums(log_densities[:, 0], groups, count)
+    simple = 2.0 * (mixed.max(axis=0) - plain.max(axis=0)) < (contrasts - 1) * np.log(sizes)
+    alone = np.zeros((contrasts, 1))
+    alone[0] = 1.0
+    values = np.where(simple, plain, mixed + (extra * np.log(weights)).sum(axis=1))
+    return Profile(log_sigmas, values, np.where(simple, alone, weights))
+
+
+def _group_sums(values: FloatArray, groups: IntArray, count: int) -> FloatArray:
+    """Sums of values (S, blocks) over each group: (S, G)."""
+    used = groups >= 0
+    return np.stack([np.bincount(groups[used], level[used], count) for level in values])
+
+
+def find_peak(log_sigmas: FloatArray, values: FloatArray) -> Peak:
+    """The maximum of values (S, …) given at equal steps of log sigma, between them by a cubic spline."""
+    fine = np.linspace(log_sigmas[0], log_sigmas[-1], BETWEEN * (len(log_sigmas) - 1) + 1)
+    curves = CubicSpline(log_sigmas, values)(fine)
+    best = curves.argmax(axis=0)
+    step = fine[1] - fine[0]
+    middle = np.clip(best, 1, len(fine) - 2)
+    low, here, high = (np.take_along_axis(curves, middle[None] + i, axis=0)[0] for i in (-1, 0, 1))
+    curvature = np.maximum((2.0 * here - low - high) / step**2, LEAST_CURVATURE)
+    offset = np.clip((high - low) / (2.0 * step * curvature), -step, step)
+    at_bottom, at_top = best == 0, best == len(fine) - 1
+    return Peak(fine[best] + np.where(at_bottom | at_top, 0.0, offset), curvature, at_bottom, at_top)
+
+
+def standard_error(
+    log_densities: FloatArray, fitted: Profile, peak: Peak, parts: IntArray, groups: IntArray
+) -> FloatArray:
+    """Of log sigma of each group: the spread of the scores, summed over `parts` of the image, over the curvature.
+
+    The scores are those of log sigma given the weights, less what they have in common with the scores of the weights:
+    not to know the weights costs precision.
+    """
+    count = fitted.values.shape[1]
+    errors = np.full(count, np.inf)
+    step = fitted.log_sigmas[1] - fitted.log_sigmas[0]
+    for g in range(count):
+        members = np.flatnonzero(groups == g)
+        if members.size < 2:
+            continue
+        place = (peak.log_sigma[g] - fitted.log_sigmas[0]) / step
+        middle = int(np.clip(np.rint(place), 1, len(fitted.log_sigmas) - 2))
+        weights = fitted.weights[middle, :, g]
+        three = log_densities[middle - 1 : middle + 2][:, :, members].astype(np.float64)
+        highest = three.max(axis=1, keepdims=True)
+        shrinkage = SHRINKAGE * members.size * (np.diag(weights) - np.outer(weights, weights))
+        joint = weights[:, None] * np.exp(three - highest)  # (3, C, n)
+        low, here, high = np.log(joint.sum(axis=1)) + highest[:, 0]
+        scores = (high - low) / 2.0 + (high - 2.0 * here + low) * (place - middle)
+        of_weights = joint[1] / joint[1].sum(axis=0) - weights[:, None]
+        scores -= scores.mean()
+        common, *_ = np.linalg.lstsq(of_weights @ of_weights.T + shrinkage, of_weights @ scores, rcond=None)
+        scores = (scores - common @ of_weights) / step
+        sums = np.bincount(parts[members], scores)
+        sums = sums[np.bincount(parts[members]) > 0]
+        spread = np.sqrt(np.square(sums).sum() * len(sums) / max(len(sums) - 1, 1))
+        errors[g] = spread / peak.curvature[g]
+    return errors
+
+
+def values_at(log_sigmas: FloatArray, values: FloatArray, wanted: FloatArray) -> FloatArray:
+    """Of curves values (S, K), each at its own log sigma, wanted (K,): cubic interpolation."""
+    last = len(log_sigmas) - 1
+    places = np.clip((wanted - log_sigmas[0]) / (log_sigmas[1] - log_sigmas[0]), 0, last)
+    first = np.clip(np.floor(places).astype(np.int64) - 1, 0, last - 3)
+    x = places - first
+    a, b, c, d = (np.take_along_axis(values, first[None] + i, axis=0)[0] for i in range(4))
+    outer = (d * x - a * (x - 3)) * (x - 1) * (x - 2) / 6
+    return np.asarray(outer + (b * (x - 2) - c * (x - 1)) * x * (x - 3) / 2)

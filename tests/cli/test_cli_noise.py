@@ -1,0 +1,119 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from command_line import Run, assert_refused
+from PIL import Image
+from synthetic import landscape
+
+import heatprior as hp
+
+SIGMA = 20
+
+
+@pytest.fixture
+def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    clean = 60 + 130 * landscape((96, 120), rng)
+    noisy = np.rint(clean + SIGMA * rng.standard_normal(clean.shape)).clip(0, 255).astype(np.uint8)
+    Image.fromarray(noisy).save("noisy.png")
+    Image.fromarray(np.dstack([noisy] * 3)).save("colour.png")
+    np.save("stack.npy", np.stack([noisy, noisy]))
+    np.save(
+        "smeared.npy", (clean + SIGMA * np.repeat(rng.standard_normal((96, 60)), 2, axis=1)).astype(np.float32) / 255
+    )
+    Image.fromarray(np.full((32, 32), 7, np.uint8)).save("plain.png")
+    Image.fromarray(noisy[:3, :3]).save("dot.png")
+    Path("old.json").write_text("precious")
+    return tmp_path
+
+
+@pytest.mark.usefixtures("workplace")
+def test_sigma_is_told_with_its_interval_in_one_line(run: Run):
+    outcome = run("noise", "noisy.png")
+    assert (outcome.code, outcome.err) == (0, "")
+    assert outcome.out.startswith("noisy.png: sigma ")
+    assert outcome.out.count("\n") == 1
+    assert "90 % from" in outcome.out
+    assert "the same everywhere" in outcome.out
+
+
+def test_json_holds_what_the_library_finds(run: Run, workplace: Path):
+    assert run("noise", "noisy.png", "colour.png", "stack.npy", "-o", "noise.json", "--noise", "affine").code == 0
+    one, colour, stack = json.loads((workplace / "noise.json").read_text())
+    report = hp.estimate_noise(np.asarray(Image.open("noisy.png")), "affine")
+    (channel,) = one["channels"]
+    assert channel["sigma"] == pytest.approx(255 * report.channels[0].level.sigma)
+    assert channel["gain"] == pytest.approx(255 * report.channels[0].affine.gain)
+    assert channel["interval90"][0] < channel["sigma"] < channel["interval90"][1]
+    assert channel["sigma"] == pytest.approx(SIGMA, rel=0.05)
+    assert [len(image["channels"]) for image in (colour, stack)] == [3, 2]
+
+
+@pytest.mark.usefixtures("workplace")
+def test_channels_and_pictures_of_a_stack_are_named(run: Run):
+    assert [line.split(":")[0] for line in run("noise", "colour.png").out.splitlines()] == [
+        f"colour.png {name}" for name in ("red", "green", "blue")
+    ]
+    assert [line.split(":")[0] for line in run("noise", "stack.npy").out.splitlines()] == [
+        "stack.npy[0]",
+        "stack.npy[1]",
+    ]
+
+
+def test_a_picture_shows_the_map(run: Run, workplace: Path):
+    for name in ("noisy.png", "colour.png", "plain.png"):
+        assert run("noise", name, "--picture", "map.png", "--force").code == 0
+        assert (workplace / "map.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.usefixtures("workplace")
+def test_an_image_without_noise_is_said_to_have_none(run: Run):
+    assert "no noise to speak of" in run("noise", "plain.png").out
+
+
+def test_doubts_are_warnings(run: Run, workplace: Path):
+    outcome = run("noise", "smeared.npy", "-o", "noise.json")
+    assert outcome.code == 0
+    assert outcome.err.startswith("heatprior: warning: smeared.npy: neighbouring pixels are correlated")
+    assert json.loads((workplace / "noise.json").read_text())[0]["channels"][0]["doubts"]
+
+
+@pytest.mark.usefixtures("workplace")
+def test_denoising_without_sigma_tells_what_it_found(run: Run):
+    outcome = run("denoise", "noisy.png", "-o", "clean.png", "--method", "eb")
+    assert (outcome.code, outcome.err) == (0, "")
+    assert "; noise sigma " in outcome.out
+    expected = hp.denoise(np.asarray(Image.open("noisy.png")), method="eb")
+    np.testing.assert_array_equal(np.asarray(Image.open("clean.png")), expected)
+    outcome = run("denoise", "colour.png", "-o", "clean2.png", "--method", "eb", "--noise", "map")
+    assert "; noise map, sigma " in outcome.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "remedy"),
+    [
+        ("missing.png", "there is no such file"),
+        ("dot.png", "give a larger image"),
+        ("noisy.png -o old.json", "--force"),
+        ("noisy.png colour.png --picture map.png", "give one"),
+        ("noisy.png --noise loud", "--help"),
+        ("noisy.png --prior patch99", "shipped are"),
+        ("noisy.png --white -1", "positive value"),
+    ],
+)
+def test_what_cannot_be_done_is_refused_in_one_line(run: Run, workplace: Path, arguments: str, remedy: str):
+    assert_refused(run("noise", *arguments.split()), remedy)
+    assert (workplace / "old.json").read_text() == "precious"
+
+
+@pytest.mark.usefixtures("workplace")
+def test_of_several_images_the_bad_ones_are_told_and_the_others_go_on(run: Run):
+    outcome = run("noise", "dot.png", "noisy.png")
+    assert outcome.code == 1
+    assert outcome.out.startswith("noisy.png: sigma")
+    assert "dot.png" in outcome.err
