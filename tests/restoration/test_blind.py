@@ -65,7 +65,29 @@ def test_gain_and_offset_are_found_within_their_errors():
 def test_an_image_of_one_brightness_has_no_line():
     report = hp.estimate_noise(np.full((64, 64), 0.5) + 0.05 * RNG.standard_normal((64, 64)), "map")
     assert report.models == ("map",)
-    assert hp.estimate_noise(np.zeros((64, 64)), "affine").models == ("constant",)
+
+
+@pytest.mark.parametrize(
+    ("image", "kind", "why"),
+    [
+        (np.zeros((64, 64)), "affine", "there is no noise to speak of"),
+        (noisy(0.1)[:20, :20], "map", "too little of the image"),
+        (0.5 + 0.001 * NOISE[:96, :96], "affine", "one brightness only"),
+    ],
+)
+def test_a_model_that_cannot_be_told_gives_way_to_one_level_with_a_warning(image, kind, why):
+    with pytest.warns(UserWarning, match=f"{kind} noise cannot be told: .*{why}.*; one level was taken"):
+        assert hp.estimate_noise(image, kind).models == ("constant",)
+
+
+def test_a_map_never_goes_below_its_floor():
+    image = CLEAN.copy()
+    image[:, 128:] += (0.1 * NOISE[:, 128:]).astype(np.float32)
+    image[:, :128] = np.linspace(0.2, 0.8, 128)
+    found = hp.noise_map(image)
+    assert found.sigma.min() == pytest.approx(0.0004)
+    at_floor = found.sigma < 0.000401
+    np.testing.assert_allclose(found.stderr[at_floor], found.sigma[at_floor], rtol=0.01)
 
 
 @pytest.mark.parametrize("sigma", [0.1, LINE, HALVES], ids=["constant", "affine", "map"])
@@ -90,7 +112,7 @@ def test_denoise_takes_what_estimate_noise_finds(kind):
     report = hp.estimate_noise(image, kind)
     assert report.models == (kind,)
     assert report.sigma.shape == image.shape
-    told, blind = (hp.denoise(image, sigma, noise=kind, method="eb") for sigma in (report.sigma, None))
+    told, blind = hp.denoise(image, report.sigma, method="eb"), hp.denoise(image, noise=kind, method="eb")
     np.testing.assert_allclose(blind, told, atol=1e-5)  # a constant level comes by another table than a map of it
 
 
@@ -106,6 +128,13 @@ def test_channels_have_their_own_noise():
 def test_white_noise_raises_no_doubt():
     assert doubts(noisy(0.05), 0.05, 7) == []
     assert doubts(np.rint(noisy(0.05) * 255) / 255, 0.05, 7) == []
+
+
+def test_a_constant_image_is_not_called_clipped():
+    image = np.full((32, 32), 0.3, np.float32)
+    assert doubts(image, 0.0, 7) == []
+    image[0, 0] = np.nan
+    assert doubts(image, 0.0, 7) == []
 
 
 def test_each_doubt_is_raised():

@@ -238,3 +238,12 @@ def test_progress_rises_from_image_to_image_to_one():
     assert told == sorted(told)
     assert told[-1] == 1.0
     assert len(told) >= 8  # two images of four steps or more
+
+
+def test_masked_pixels_are_missing():
+    image = noisy(GREY, 20) / 255
+    holes = np.random.default_rng(1).random(image.shape) < 0.02
+    expected = hp.denoise(np.where(holes, np.nan, image), 20 / 255, method="eb")
+    np.testing.assert_array_equal(hp.denoise(np.ma.array(image, mask=holes), 20 / 255, method="eb"), expected)
+    whole = np.ma.array(GREY, mask=False)
+    np.testing.assert_array_equal(hp.denoise(whole, 20, method="eb"), hp.denoise(GREY, 20, method="eb"))

@@ -30,6 +30,7 @@ COLOUR = np.zeros((20, 20, 3), np.uint8)
         (np.where(IMAGE > 0.9, -np.inf, IMAGE), "infinite values"),
         (IMAGE * 255, "floats up to 255, not scaled to \\[0, 1\\]; say what is full scale, such as white=255"),
         (IMAGE * -255, "floats up to 255"),
+        (np.ma.masked_greater((IMAGE * 255).astype(np.uint8), 200), "masked but holds integers; convert it to float"),
     ],
 )
 def test_an_image_that_cannot_be_denoised_is_refused(image, why):
@@ -48,9 +49,10 @@ def test_an_image_that_cannot_be_denoised_is_refused(image, why):
         ("abc", "expected a number or an array of numbers"),
         ([], "sigma is nan"),
         (np.where(IMAGE > 0.9, 0, 0.1), "sigma is 0"),
-        (np.where(IMAGE > 0.9, np.nan, 0.1), "sigma is nan"),
+        (np.where(IMAGE > 0.9, np.nan, 0.1), "sigma is a map that holds NaN"),
         ([0.1, 0.1, 0.1], r"sigma has shape \(3,\) but the image \(20, 20\); expected one number, or a map"),
         (np.full((20, 19), 0.1), r"sigma has shape \(20, 19\)"),
+        (np.ma.masked_greater(IMAGE + 0.1, 0.9), "sigma holds masked values"),
         (0.1 + 0j, "expected a number"),
         (25, "sigma is 25 but full scale is 1"),
     ],
@@ -71,6 +73,8 @@ def test_a_noise_level_that_does_not_fit_the_channels_is_refused(sigma):
     ("options", "why"),
     [
         ({"method": "bm3d"}, "method is 'bm3d'; expected 'hqs' or 'eb'"),
+        ({"noise": "foo"}, "noise is 'foo'; expected 'auto'"),
+        ({"noise": "map"}, "leave out sigma, or noise"),
         ({"prior": 3}, "prior is int; expected a name"),
         ({"channel_axis": 0}, r"shape \(20, 20\), which leaves no room for channels"),
         ({"channel_axis": 2}, "channel_axis is 2; the image has axes 0 to 1"),

@@ -100,6 +100,7 @@ def test_noise_on_a_landscape_is_found(sigma):
 def test_an_image_without_noise_has_none(image):
     found = hp.estimate_sigma(image)
     assert found.sigma == 0.0
+    assert found.model_error == 0.0
     assert 0 < found.stderr <= 0.001 * (255 if image.dtype == np.uint8 else 1)
     np.testing.assert_allclose(hp.denoise(image), image, atol=1e-3)
     assert hp.noise_map(image).sigma.max() < 0.01 * (255 if image.dtype == np.uint8 else 1)
@@ -133,6 +134,20 @@ def test_missing_pixels_do_not_count():
     assert hp.noise_map(holes).sigma.mean() == pytest.approx(0.05, rel=0.1)
 
 
+@pytest.mark.parametrize("shape", [(40, 50), (160, 200)])
+def test_scattered_missing_pixels_leave_enough(shape):
+    image = noisy_landscape(0.1, shape)
+    image[np.random.default_rng(1).random(shape) < 0.05] = np.nan
+    assert float(hp.estimate_sigma(image)) == pytest.approx(0.1, rel=0.15)
+    assert np.median(hp.noise_map(image).sigma) == pytest.approx(0.1, rel=0.25)
+
+
+def test_a_small_image_with_some_clipped_pixels_has_its_noise():
+    image = noisy_landscape(0.1, (48, 48), seed=2)
+    image = np.clip(image, *np.quantile(image, [0.025, 0.975]))
+    assert float(hp.estimate_sigma(image)) == pytest.approx(0.1, rel=0.15)
+
+
 def test_clipped_regions_do_not_count():
     image = noisy_landscape(0.08)
     image[:, :90] += 0.6  # beyond white
@@ -160,7 +175,13 @@ def test_what_cannot_be_estimated_is_refused():
         hp.estimate_sigma(np.full((30, 30), np.nan))
     with pytest.raises(hp.InvalidInputError, match="PatchPrior, not with ExplicitMixture"):
         hp.estimate_sigma(np.zeros((9, 9)), prior=hp.priors.explicit_mixture.ExplicitMixture([0.0], [[0.0]], [[1.0]]))
-    with pytest.raises(hp.InvalidInputError, match="window is 0"):
-        hp.noise_map(np.zeros((9, 9)), window=0)
+    for window in (0, "a"):
+        with pytest.raises(hp.InvalidInputError, match=f"window is {window!r}"):
+            hp.noise_map(np.zeros((9, 9)), window=window)
+    for estimate in (hp.estimate_sigma, hp.noise_map):
+        with pytest.raises(hp.InvalidInputError, match="too many pixels are missing to estimate the noise; give sigma"):
+            estimate(np.where(np.arange(900).reshape(30, 30) % 5, 0.5, np.nan))
+        with pytest.raises(hp.InvalidInputError, match="beyond full scale; give `white`"):
+            estimate(noisy_landscape(0.1, (40, 50)), white=1e-3)
     with pytest.raises(hp.InvalidInputError, match="noise is 'some'"):
         hp.denoise(np.zeros((9, 9)), noise="some")

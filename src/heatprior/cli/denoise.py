@@ -77,7 +77,11 @@ def denoise(
     ] = None,
     noise: Annotated[Kind, typer.Option(help=f"What is estimated: {KIND_HELP[0].lower()}{KIND_HELP[1:]}")] = Kind.auto,
     prior: Annotated[
-        str, typer.Option(metavar="PRIOR", help="A shipped prior by its name, or the path of a prior.")
+        str,
+        typer.Option(
+            metavar="PRIOR",
+            help="A shipped prior by its name, or the path of a prior. Noise is always estimated with patch7.",
+        ),
     ] = "patch7",
     method: Annotated[
         Method, typer.Option(help="Half-quadratic splitting, or one step of empirical Bayes: faster, less good.")

@@ -63,15 +63,11 @@ def check_targets(todo: Plan, extras: Iterable[Path], protected: Iterable[Path],
 
     `extras` are written beside the targets; `protected` are files that are read, though no job's source.
     """
-    sources = [*(job.source for job in todo.jobs), *protected]
-    read = {identity: path for path in sources if (identity := _identity(path))}
     written = [*(job.target for job in todo.jobs), *extras]
+    refuse_inputs(written, [*(job.source for job in todo.jobs), *protected])
     existing = []
     taken: set[Path] = set()
     for target in written:
-        identity = _identity(target)
-        if identity in read:
-            raise OutputFileError(f"{target} is the input {read[identity]}; inputs are never replaced: choose another")
         if target in taken:
             raise OutputFileError(f"{target} would be written twice, by inputs of the same name; denoise them apart")
         taken.add(target)
@@ -87,6 +83,15 @@ def check_targets(todo: Plan, extras: Iterable[Path], protected: Iterable[Path],
             check_output(target, force=force)
         else:
             _check_folder_to_be(target.parent)
+
+
+def refuse_inputs(written: Iterable[Path], sources: Iterable[Path]) -> None:
+    """Refuse outputs that are inputs, by whatever name."""
+    read = {identity: path for path in sources if (identity := _identity(path))}
+    for target in written:
+        identity = _identity(target)
+        if identity in read:
+            raise OutputFileError(f"{target} is the input {read[identity]}; inputs are never replaced: choose another")
 
 
 def make_folder(folder: Path) -> None:

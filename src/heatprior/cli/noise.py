@@ -58,7 +58,7 @@ def noise(
         float | None,
         typer.Option(metavar="W", help="The value that is full scale.  [default: 255, 65535 or 1.0, by type]"),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace outputs that exist.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace outputs that exist; never an input.")] = False,
 ) -> None:
     """Estimate the noise of images: sigma with its 90 % interval, a and b of variance = a x + b, and doubts.
 
@@ -66,13 +66,11 @@ def noise(
     """
     from heatprior import load
     from heatprior.errors import HeatpriorError
-    from heatprior.files import check_output, replacing
+    from heatprior.files import replacing
 
-    for path in (output, picture):
-        if path is not None:
-            check_output(path, force=force)
     if picture is not None and len(inputs) > 1:
         raise typer.BadParameter("--picture draws one image; give one")
+    _check_outputs(output, picture, [*inputs, Path(prior)], force=force)
     model = load(prior)
     results, failed = [], 0
     for path in inputs:
@@ -91,6 +89,25 @@ def noise(
         raise typer.Exit(SOME_FAILED)
 
 
+def _check_outputs(output: Path | None, picture: Path | None, read: list[Path], *, force: bool) -> None:
+    """Refuse, before any work, what would be lost or cannot be written; the two have no suffix in common."""
+    from heatprior.cli.jobs import refuse_inputs
+    from heatprior.errors import OutputFileError
+    from heatprior.files import check_output
+
+    if output is not None and output.suffix.lower() != ".json":
+        raise OutputFileError(f"cannot write {output}: it must be a name that ends in .json")
+    if picture is not None:
+        from heatprior.pictures import SUFFIXES
+
+        if picture.suffix.lower() not in SUFFIXES:
+            raise OutputFileError(f"cannot draw {picture}: it must be a name that ends in {', '.join(SUFFIXES)}")
+    written = [path for path in (output, picture) if path is not None]
+    refuse_inputs(written, read)
+    for path in written:
+        check_output(path, force=force)
+
+
 def _look_at(path: Path, kind: str, prior: Any, white: float | None, picture: Path | None) -> dict[str, Any]:
     """Estimate, tell and draw one image; what is found as JSON has it."""
     from heatprior import estimate_noise
@@ -100,6 +117,8 @@ def _look_at(path: Path, kind: str, prior: Any, white: float | None, picture: Pa
     from heatprior.restoration.inputs import as_channels
     from heatprior.restoration.noise import scaled
 
+    if path.is_dir():
+        raise InvalidInputError(f"{path} is a folder; give its images")
     image = read_image(path)
     try:
         with warnings_in_one_line(path):
@@ -149,7 +168,7 @@ def in_numbers(channel: ChannelNoise, white: float) -> dict[str, Any]:
     from heatprior.restoration.noise import model_error
 
     sigma, stderr = (value * white for value in channel.level)
-    misfit = float(model_error(np.array(channel.level.sigma))) * white if sigma else 0.0
+    misfit = float(model_error(np.array(channel.level.sigma))) * white
     half = NINETY * float(np.hypot(stderr, misfit))
     values: dict[str, Any] = {
         "model": channel.model,

@@ -7,6 +7,7 @@ by how much more it errs since photographs are not quite what the prior says.
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from os import PathLike
 from typing import Any
@@ -89,7 +90,7 @@ def noise_map(
     `window` is the width in pixels of the weights, a Gaussian: a wider one is smoother and surer. `image`,
     `channel_axis` and `white` are those of `denoise`. Levels below 0.0004 of full scale are given as that.
     """
-    if not 1.0 <= window < np.inf:
+    if not (isinstance(window, int | float | np.integer | np.floating) and 1.0 <= window < np.inf):
         raise InvalidInputError(f"window is {window!r}; expected the width of the weights in pixels, 1 or more")
     pixels = as_pixels(image)
     full = as_white(white, pixels)
@@ -117,16 +118,19 @@ def estimate_noise(
     """The noise of an image, as `denoise` without sigma takes it: what kind it is, how much and where.
 
     `noise` is "constant" (one level for each channel), "affine" (variance = gain · brightness + offset), "map" (a level
-    for every window), or "auto": the one with the most evidence.
+    for every window), or "auto": the one with the most evidence. Where "affine" or "map" cannot be told, a warning says
+    why, and one level is taken.
     """
-    if noise not in ("auto", *MODELS):
-        raise InvalidInputError(f"noise is {noise!r}; expected 'auto', {', '.join(map(repr, MODELS))}")
+    check_kind(noise)
     pixels = as_pixels(image)
     full = as_white(white, pixels)
     model = as_patch_prior(prior)
     channels = as_channels(pixels, channel_axis)
     check_size(channels, model)
     found = [channel_noise(scaled(channels[index], full), model, noise) for index in np.ndindex(channels.shape[:-2])]
+    if noise != "auto" and (reasons := [_why_constant(channel) for channel in found if channel.model != noise]):
+        why = ", ".join(dict.fromkeys(reasons))
+        warnings.warn(f"{noise} noise cannot be told: {why}; one level was taken", UserWarning, stacklevel=2)
     if all(channel.model == "constant" for channel in found):
         levels = np.array([channel.sigma for channel in found]).reshape(channels.shape[:-2])
         sigma = np.broadcast_to(levels[..., None, None] * full, channels.shape)
@@ -135,6 +139,12 @@ def estimate_noise(
         for index, channel in zip(np.ndindex(channels.shape[:-2]), found, strict=True):
             sigma[index] = np.asarray(channel.sigma) * full
     return NoiseReport(_as_image(sigma, channel_axis), tuple(found), full)
+
+
+def check_kind(noise: str) -> None:
+    """Refuse what is no kind of noise."""
+    if noise not in ("auto", *MODELS):
+        raise InvalidInputError(f"noise is {noise!r}; expected 'auto', {', '.join(map(repr, MODELS))}")
 
 
 def noise_levels_of(report: NoiseReport, shape: tuple[int, ...], channel_axis: int | None) -> FloatArray:
@@ -180,6 +190,15 @@ def channel_noise(image: FloatArray, prior: PatchPrior, noise: str = "auto") -> 
         first = np.exp(line.log_sigma(uniform_filter(whole, size)))
         sigma = np.exp(line.log_sigma(averaged_posterior_mean(prior, whole, first)))
     return ChannelNoise(chosen, level, line, evidence, sigma, local)
+
+
+def _why_constant(channel: ChannelNoise) -> str:
+    """Why one level is all that was found."""
+    if channel.level.sigma == 0.0:
+        return "there is no noise to speak of"
+    if channel.local is None or channel.local.blocks.usable.sum() < FEWEST_BLOCKS:
+        return "too little of the image can be used"
+    return "the image has one brightness only"
 
 
 def _evidence(local: LocalLevels, line: Affine | None, misfit: float) -> dict[str, float]:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from scipy.ndimage import uniform_filter
 
 from heatprior.arrays import FloatArray, IntArray
+from heatprior.errors import InvalidInputError
 from heatprior.kernels.noise_levels import log_densities
 from heatprior.priors.patch import PatchPrior
 from heatprior.restoration.contrasts import level_tables
@@ -21,7 +22,7 @@ from heatprior.restoration.contrasts import level_tables
 STRIDE = 3  # pixels between two patches: closer ones tell hardly more
 BLOCK = 7  # patches along the side of a block
 MOST_PATCHES = 250_000  # of larger images, patches that lie further apart
-FEWEST_USABLE = 1 / 3  # of the patches of a block
+FEWEST_USABLE = 1 / 3  # of the patches of a block; if no block has so many, one patch has to do
 
 Clipped = tuple[float, float]  # the values at which pixels are cut off; infinite if there are none
 NOT_CLIPPED = (-np.inf, np.inf)
@@ -78,6 +79,8 @@ def block_densities(
     block: int = BLOCK,
 ) -> Blocks:
     """The blocks of an image (H, W) without NaN; `usable` says which of the patches count."""
+    if not usable.any():
+        raise InvalidInputError("too many pixels are missing to estimate the noise; give sigma")
     tables = level_tables(prior, np.exp(log_sigmas), filters)
     values = log_densities(image, prior.filters.matrix[filters], tables, stride)
     if not usable.all():
@@ -88,6 +91,7 @@ def block_densities(
     held, room = sum_over_blocks(usable.astype(np.float64), starts), sum_over_blocks(np.ones(usable.shape), starts)
     means = sum_over_blocks(_over_patches(image, prior.filters.size, stride), starts) / room
     enough = held >= FEWEST_USABLE * room
+    enough = enough if enough.any() else held > 0
     rows, columns = ((edge[:-1] + edge[1:] - 1) / 2.0 * stride + (prior.filters.size - 1) / 2.0 for edge in edges)
     return Blocks(
         values.reshape(*values.shape[:2], -1),

@@ -17,6 +17,7 @@ import numpy as np
 from scipy.interpolate import CubicSpline
 
 from heatprior.arrays import FloatArray, IntArray
+from heatprior.errors import InvalidInputError
 from heatprior.kernels.noise_levels import LevelTables
 from heatprior.kernels.threads import for_each
 from heatprior.priors.experts import Experts
@@ -29,6 +30,12 @@ WEAK = 0.2  # of the noise: what clean responses of the other filters may be, on
 CELLS = 1024
 SPLINE_STEP = 4  # only every fourth value is computed
 BEYOND = 6.0  # widths beyond the outermost mean that the tables reach; further out a line is good enough
+
+
+def check_in_range(log_sigma: float) -> None:
+    """Refuse a peak at the top of the range: there the likelihood still rises."""
+    if log_sigma > np.log(OCTAVES[-1]) - 1e-6:
+        raise InvalidInputError("the noise is beyond full scale; give `white`, the value of full scale, or sigma")
 
 
 def filters_below(prior: PatchPrior, sigma: float) -> IntArray:

@@ -19,7 +19,7 @@ from heatprior.errors import InvalidInputError
 from heatprior.kernels.bands import Progress
 from heatprior.priors.averaging import NoiseMap, noise_of
 from heatprior.priors.protocol import DiffusedPrior
-from heatprior.restoration.blind import estimate_noise
+from heatprior.restoration.blind import check_kind, estimate_noise
 from heatprior.restoration.channels import ALONE, COLOUR, mixed, mixed_noise
 from heatprior.restoration.gaps import Mirrored, fill_missing, with_all_or_no_channel_missing
 from heatprior.restoration.inputs import as_channels, as_pixels, as_prior, as_sigma, as_white
@@ -48,6 +48,7 @@ def denoise(
 
     `sigma` is in the units of the image: one number, one per channel, or a map, (H, W) or of the shape of the image.
     Without it the noise is estimated: `noise` says what kind it is, as in `estimate_noise`, which tells what was found.
+    It is always estimated with patch7, whatever `prior` is.
     `prior` is the name of a shipped prior, the path of one, or any `DiffusedPrior` on square patches.
     `method` is "hqs", half-quadratic splitting, or "eb", one step of empirical Bayes: faster, less good.
     `channel_axis`: three channels are colours, decorrelated by an orthogonal mix. (Where their noise levels differ, the
@@ -61,6 +62,9 @@ def denoise(
     full = as_white(white, pixels)
     if method not in METHODS:
         raise InvalidInputError(f"method is {method!r}; expected {' or '.join(map(repr, METHODS))}")
+    check_kind(noise)
+    if sigma is not None and noise != "auto":
+        raise InvalidInputError("noise is for images whose noise is estimated; leave out sigma, or noise")
     if sigma is None:
         sigma = estimate_noise(pixels, noise, channel_axis=channel_axis, white=full).sigma
     sigmas = np.broadcast_to(as_sigma(sigma, pixels, channel_axis, full), channels.shape)

@@ -30,7 +30,8 @@ def doubts(image: FloatArray, sigma: float, size: int) -> list[str]:
 
 def _clipped(image: FloatArray, sigma: float, size: int) -> str:
     ends = clipping(image)
-    part = sum(np.count_nonzero(image == end) for end in ends if np.isfinite(end)) / image.size
+    cut = sum(np.count_nonzero(image == end) for end in set(ends) if np.isfinite(end))
+    part = cut / np.count_nonzero(np.isfinite(image))
     if part < MANY_CLIPPED or part == 1.0:
         return ""
     clear = usable_patches(image, size, 1, ends, CLEAR[1] / CLEAR[0] * sigma).mean()

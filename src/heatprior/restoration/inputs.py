@@ -33,7 +33,11 @@ def as_prior(prior: str | PathLike[str] | DiffusedPrior) -> DiffusedPrior:
 
 
 def as_pixels(image: ArrayLike) -> NDArray[Any]:
-    """The image as an array of a type that has a scale, not empty, without infinite values."""
+    """The image as an array of a type that has a scale, not empty, without infinite values; masked pixels are NaN."""
+    if np.ma.is_masked(image):
+        if np.asarray(image).dtype.kind != "f":
+            raise InvalidInputError("the image is masked but holds integers; convert it to float, with NaN for missing")
+        image = np.ma.filled(image, np.nan)
     pixels = np.asarray(image)
     if pixels.dtype.newbyteorder("=") not in WHITES:
         raise InvalidInputError(
@@ -87,12 +91,16 @@ def as_channels(pixels: NDArray[Any], channel_axis: int | None) -> NDArray[Any]:
 
 def as_sigma(sigma: ArrayLike, pixels: NDArray[Any], channel_axis: int | None, white: float) -> FloatArray:
     """The noise level in the units of the image: one number, one per channel (channels, 1, 1), or a map (..., H, W)."""
+    if np.ma.is_masked(sigma):
+        raise InvalidInputError("sigma holds masked values; give a positive number for every pixel")
     values = np.asarray(sigma)
     if values.dtype.kind not in "iuf":
         raise InvalidInputError(
             f"sigma is {values.dtype}, such as {sigma!r:.40}; expected a number or an array of numbers"
         )
     lowest, highest = (values.min(), values.max()) if values.size else (np.nan, np.nan)
+    if values.size > 1 and np.isnan(lowest):
+        raise InvalidInputError("sigma is a map that holds NaN; give a positive number for every pixel")
     if not 0 < lowest <= highest < np.inf:
         bad = lowest if not lowest > 0 else highest
         raise InvalidInputError(f"sigma is {bad:g}; expected a positive number, in the units of the image")

@@ -18,7 +18,7 @@ from heatprior.arrays import FloatArray
 from heatprior.kernels.windows import WindowSums, window_sums
 from heatprior.priors.patch import PatchPrior
 from heatprior.restoration.blocks import Blocks, Clipped, block_densities, stride_for, usable_patches
-from heatprior.restoration.contrasts import CONTRASTS, OCTAVES, filters_below, repetition
+from heatprior.restoration.contrasts import CONTRASTS, OCTAVES, check_in_range, filters_below, repetition
 from heatprior.restoration.gaps import fill_missing
 from heatprior.restoration.likelihood import Peak, find_peak
 
@@ -31,7 +31,7 @@ ALIKE = 0.15  # difference of log sigma between windows that support each other
 EVEN = 0.02  # of the blocks: how many more there are in thought, evenly of all contrasts
 CUT = 3.0  # widths at which the weights end
 LEAST_WEIGHT = 0.1  # of all blocks in a window together; with less it tells nothing, and its neighbours decide
-UNKNOWN = 1.0  # relative error of such a window
+UNKNOWN = 1.0  # relative error of such a window, and of one below the lowest level
 
 
 class LocalLevels(NamedTuple):
@@ -58,6 +58,7 @@ def local_levels(
     found = _in_turns(first_look, blocks, width, FIRST_TURNS)[0].log_sigma
     lowest, highest = (int(np.rint((end - first_look[0]) / STEP)) for end in (found.min(), found.max()))
     log_sigmas = first_look[0] + STEP * np.arange(lowest - MARGIN, highest + MARGIN + 1)
+    check_in_range(float(np.median(found)))
     typical = float(np.exp(np.median(found)))
     usable = usable_patches(image, size, stride, clipped, typical)
     filters = filters_below(prior, typical)
@@ -66,12 +67,13 @@ def local_levels(
     repeated = repetition(prior, filters, stride)
     weight = np.maximum(sums.weights, LEAST_WEIGHT)
     variance = repeated * sums.squares / (weight * peak.curvature)
-    error = np.where(sums.weights < LEAST_WEIGHT, UNKNOWN, np.minimum(np.sqrt(variance), UNKNOWN))
+    unknown = (sums.weights < LEAST_WEIGHT) | (peak.log_sigma <= first_look[0])
+    error = np.where(unknown, UNKNOWN, np.minimum(np.sqrt(variance), UNKNOWN))
     return LocalLevels(
         log_sigmas,
         values,
         blocks,
-        peak.log_sigma.reshape(-1),
+        np.maximum(peak.log_sigma, first_look[0]).reshape(-1),
         error.reshape(-1),
         repeated,
         float((blocks.usable / weight.reshape(-1)).sum()),
