@@ -11,6 +11,7 @@ from scipy.linalg import helmert
 from heatprior.priors.experts import Experts
 from heatprior.priors.explicit_mixture import ExplicitMixture
 from heatprior.priors.filters import FilterBank
+from heatprior.priors.gaussian_mixture import GaussianMixturePrior
 from heatprior.priors.patch import PatchPrior
 
 
@@ -41,8 +42,24 @@ def tilted(prior: PatchPrior, degrees: float) -> PatchPrior:
     return replace(prior, filters=bank)
 
 
-def span_of(prior: PatchPrior | ExplicitMixture) -> Span:
-    """The filters of a patch prior, the eigenvectors of an explicit mixture."""
+def gaussian_mixture(
+    size: int, shapes: int, contrasts: tuple[float, ...] = (1.0,), *, seed: int = 0, narrowest: float = 0.1
+) -> GaussianMixturePrior:
+    """Random covariances of standard deviations from 0.1, or `narrowest`, to 0.4, random weights."""
+    rng = np.random.default_rng(seed)
+    dimension = size**2 - 1
+    turns, _ = np.linalg.qr(rng.standard_normal((shapes, dimension, dimension)))
+    variances = np.geomspace(narrowest, 0.4, dimension) ** 2 * rng.uniform(0.7, 1.4, (shapes, 1))
+    covariances = (turns * variances[:, None, :]) @ turns.swapaxes(1, 2)
+    return GaussianMixturePrior(covariances, rng.standard_normal((shapes, len(contrasts))), np.array(contrasts))
+
+
+def span_of(prior: PatchPrior | ExplicitMixture | GaussianMixturePrior) -> Span:
+    """The filters of a patch prior, the eigenvectors of an explicit mixture, all but brightness of a mixture."""
+    if isinstance(prior, GaussianMixturePrior):
+        narrowest, widest = (np.sqrt(f(prior.variances) * f(prior.contrasts)) for f in (np.min, np.max))
+        ones = np.ones(len(prior.basis))
+        return Span(prior.basis, narrowest * ones, 9.0 * (widest - narrowest) * ones)  # its means lie at zero
     if isinstance(prior, PatchPrior):
         bank, experts = prior.filters, prior.experts
         return Span(bank.matrix / bank.norms[:, None], experts.base_sigma / bank.norms, experts.reach / bank.norms)
@@ -90,4 +107,10 @@ EXPLICIT_MIXTURES = {
         patch_prior(3, 2, 3, seed=6), 30
     ).as_gaussian_mixture(),
 }
-PRIORS = PATCH_PRIORS | EXPLICIT_MIXTURES
+GAUSSIAN_MIXTURES = {
+    "one Gaussian": gaussian_mixture(2, 1),
+    "three Gaussians": gaussian_mixture(2, 3, seed=1),
+    "two shapes at three contrasts": gaussian_mixture(2, 2, (0.5, 1.0, 2.0), seed=2),
+    "five shapes on 4×4": gaussian_mixture(4, 5, (0.25, 1.0, 4.0), seed=3),
+}
+PRIORS = PATCH_PRIORS | EXPLICIT_MIXTURES | GAUSSIAN_MIXTURES

@@ -21,7 +21,12 @@ from heatprior.files import replacing
 
 FORMAT = "heatprior"
 VERSION = 1
-TENSORS = {"patch": {"filters", "log_weights", "reach"}}  # what a file of each kind holds
+TENSORS = {  # what a file of each kind holds
+    "convolutional": {"norms", "log_weights", "reach", "tiling"},
+    "mixture": {"contrasts", "factors", "log_weights"},
+    "patch": {"filters", "log_weights", "reach"},
+    "wavelet": {"norms", "log_weights", "reach", "scaling", "levels"},
+}
 
 
 @dataclass(frozen=True)
@@ -42,9 +47,12 @@ def write_prior_file(path: Path, contents: PriorFile) -> None:
         raise InvalidInputError(
             f"the card cannot be written as JSON: {error}; keep to text, numbers and lists"
         ) from error
+    tensors = {
+        name: np.ascontiguousarray(array) for name, array in contents.tensors.items()
+    }  # it takes memory as it is
     with replacing(path) as temporary:
         try:
-            save_file(dict(contents.tensors), str(temporary), metadata={FORMAT: text})
+            save_file(tensors, str(temporary), metadata={FORMAT: text})
         except SafetensorError as error:  # its word for a full disk
             raise OSError(str(error)) from error
 

@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike
 from heatprior.arrays import FloatArray
 from heatprior.errors import InvalidInputError, PriorFileError
 from heatprior.kernels.threads import for_each
+from heatprior.priors.arguments import as_patches, as_sigma, in_double
 from heatprior.priors.experts import Experts
 from heatprior.priors.explicit_mixture import ExplicitMixture
 from heatprior.priors.filters import FilterBank
@@ -28,8 +29,6 @@ from heatprior.priors.protocol import Posterior
 from heatprior.store import PriorFile, write_prior_file
 
 KIND = "patch"
-LARGEST_GREY = 1e9  # beyond it squares might overflow float32
-LARGEST_SIGMA = 1e6  # of any use; beyond it squares might overflow
 CHUNK = 256  # patches whose responses each thread has in memory at once
 MOST_EXPLICIT_COMPONENTS = 100_000
 
@@ -62,6 +61,11 @@ class PatchPrior:
             )
 
     @property
+    def size(self) -> int:
+        """b, the side of a patch."""
+        return self.filters.size
+
+    @property
     def parameters(self) -> int:
         """How many numbers were learnt: J b² of the filters and J L of the experts."""
         return self.filters.matrix.size + self.experts.logits.size
@@ -71,7 +75,7 @@ class PatchPrior:
 
         The normaliser differs from the paper's, see docs/math.md.
         """
-        y = _as_patches(y, self.filters)
+        y = as_patches(y, self.filters.size)
         result = np.empty(y.shape[:-1], y.dtype)
         flat = result.reshape(-1)
         log_volume = np.log(self.filters.norms).sum()
@@ -84,7 +88,7 @@ class PatchPrior:
 
     def score(self, y: FloatArray, sigma: ArrayLike) -> FloatArray:
         """∇ log f(y, t) = Σ_j k_j (log psi_j)'(⟨k_j, y⟩, t): (..., a)."""
-        y = _as_patches(y, self.filters)
+        y = as_patches(y, self.filters.size)
         result = np.empty(y.shape, y.dtype)
         flat = result.reshape(-1, self.filters.pixels)
 
@@ -99,7 +103,7 @@ class PatchPrior:
 
         What the filters do not see is known only through y: there the mean is y itself and the variance sigma².
         """
-        y = _as_patches(y, self.filters)
+        y = as_patches(y, self.filters.size)
         mean, variance = np.empty(y.shape, y.dtype), np.empty(y.shape, y.dtype)
         flat_mean, flat_variance = (array.reshape(-1, self.filters.pixels) for array in (mean, variance))
         directions = (self.filters.matrix / self.filters.norms[:, None]) ** 2  # (J, a)
@@ -120,7 +124,7 @@ class PatchPrior:
         """
         if count < 0:
             raise InvalidInputError(f"count is {count}; expected 0 or more")
-        sigmas = _as_sigma(sigma, (count,))[:, None]
+        sigmas = as_sigma(sigma, (count,))[:, None]
         patches = np.empty((count, self.filters.pixels))
         for start in range(0, count, CHUNK):
             tau = sigmas[start : start + CHUNK] * self.filters.norms
@@ -181,46 +185,11 @@ class PatchPrior:
     def _for_each_chunk(self, fill: Callable[[_Chunk], None], y: FloatArray, sigma: ArrayLike) -> None:
         """Call `fill` on runs of patches with their responses, on all cores, in bounded memory."""
         flat = y.reshape(-1, self.filters.pixels)
-        sigmas = _as_sigma(sigma, y.shape[:-1]).reshape(-1, 1)
+        sigmas = as_sigma(sigma, y.shape[:-1]).reshape(-1, 1)
 
         def work(start: int) -> None:
             rows = slice(start, start + CHUNK)
-            patches = flat[rows].astype(np.float64)
-            if not np.isfinite(patches).all():
-                raise InvalidInputError("patches hold NaN or infinite values; fill or leave out such patches first")
-            if np.abs(patches).max(initial=0.0) > LARGEST_GREY:
-                raise InvalidInputError(f"patches hold values beyond ±{LARGEST_GREY:g}; scale grey levels to [0, 1]")
+            patches = in_double(flat[rows])
             fill(_Chunk(rows, patches, sigmas[rows], self.filters.analyse(patches), sigmas[rows] * self.filters.norms))
 
         for_each(work, range(0, len(flat), CHUNK))
-
-
-def _as_patches(y: FloatArray, filters: FilterBank) -> FloatArray:
-    y = np.asarray(y)
-    if not np.issubdtype(y.dtype, np.floating):
-        raise InvalidInputError(f"patches are {y.dtype}; expected floats scaled to [0, 1] (divide 8-bit values by 255)")
-    if y.ndim == 0 or y.shape[-1] != filters.pixels:
-        raise InvalidInputError(
-            f"patches have {y.shape[-1] if y.ndim else 1} pixels but this prior acts on {filters.pixels} "
-            f"({filters.size}×{filters.size}); extract them with size={filters.size}"
-        )
-    return y.astype(np.float32 if y.dtype.itemsize <= 4 else np.float64, copy=False)
-
-
-def _as_sigma(sigma: ArrayLike, shape: tuple[int, ...]) -> FloatArray:
-    """`sigma` as one number per patch, (*shape), without copying a constant."""
-    values = np.asarray(sigma)
-    if values.dtype.kind not in "iuf":
-        raise InvalidInputError(f"sigma is of type {values.dtype}; expected a number or an array of numbers")
-    bad = values[~((values >= 0) & (values <= LARGEST_SIGMA))]
-    if bad.size:
-        raise InvalidInputError(
-            f"sigma is {bad.flat[0]:g}; it must be finite and not negative, at most {LARGEST_SIGMA:g}: the standard "
-            "deviation of the noise, grey levels being 0 to 1"
-        )
-    try:
-        return np.broadcast_to(values.astype(np.float64, copy=False), shape)
-    except ValueError as error:
-        raise InvalidInputError(
-            f"sigma has shape {values.shape} but the patches are {shape}; give one number, or one per patch"
-        ) from error

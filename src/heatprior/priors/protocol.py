@@ -38,6 +38,38 @@ class DiffusedPrior(Protocol):
         ...
 
 
+@runtime_checkable
+class ImagePrior(DiffusedPrior, Protocol):
+    """One on whole images y (..., H, W), taken to be cyclic; `sigma` is one number or one per image.
+
+    Its log_prob may lack a constant, and its samples may be approximate: each prior says so.
+    """
+
+    @property
+    def margin(self) -> int:
+        """How many pixels beyond an edge matter."""
+        ...
+
+    @property
+    def unit(self) -> int:
+        """The period of the coarsest band: pixels that a piece of an image needs along each side."""
+        ...
+
+    def sample(
+        self, count: int, sigma: ArrayLike = 0.0, *, rng: np.random.Generator, shape: tuple[int, int] = (128, 128)
+    ) -> FloatArray:
+        """Independent draws of the noisy image, (count, H, W)."""
+        ...
+
+    def denoised(self, image: FloatArray, sigma: float) -> FloatArray:
+        """One step of empirical Bayes of an image (H, W) of any size, the same wherever the image is shifted to."""
+        ...
+
+    def misfit(self, image: FloatArray, sigma: float) -> float:
+        """What is least, on average, at the noise level that an image (H, W) has: −log f if that is normalised."""
+        ...
+
+
 def tweedie(prior: DiffusedPrior, y: FloatArray, sigma: ArrayLike) -> FloatArray:
     """Posterior mean E[X | Y = y] = y + sigma² ∇ log f(y, t): Tweedie, Eq. (3)."""
     score = prior.score(y, sigma)

@@ -5,11 +5,22 @@ from __future__ import annotations
 from os import PathLike
 from pathlib import Path
 
-from heatprior.errors import PriorFileError
+from heatprior.errors import InvalidInputError, PriorFileError
+from heatprior.priors import convolutional, gaussian_mixture, patch, wavelet
+from heatprior.priors.convolutional import ConvolutionalPrior
+from heatprior.priors.gaussian_mixture import GaussianMixturePrior
 from heatprior.priors.patch import PatchPrior
+from heatprior.priors.wavelet import WaveletPrior
 from heatprior.store import read_prior_file
 
 FOLDER = Path(__file__).parent
+AnyPrior = PatchPrior | GaussianMixturePrior | ConvolutionalPrior | WaveletPrior
+CLASSES: dict[str, type[AnyPrior]] = {
+    patch.KIND: PatchPrior,
+    gaussian_mixture.KIND: GaussianMixturePrior,
+    convolutional.KIND: ConvolutionalPrior,
+    wavelet.KIND: WaveletPrior,
+}
 
 
 def names() -> list[str]:
@@ -17,11 +28,11 @@ def names() -> list[str]:
     return sorted(path.stem for path in FOLDER.glob("*.safetensors"))
 
 
-def load(prior: str | PathLike[str]) -> PatchPrior:
+def load(prior: str | PathLike[str]) -> AnyPrior:
     """A shipped prior by its name (`"patch7"`), or any prior by the path of its file.
 
-    >>> load("patch7").filters.count
-    48
+    >>> load("patch7").parameters
+    8352
     """
     if isinstance(prior, str) and prior in names():
         path = FOLDER / f"{prior}.safetensors"
@@ -30,7 +41,16 @@ def load(prior: str | PathLike[str]) -> PatchPrior:
         if not path.suffix and not path.exists():
             raise PriorFileError(f"no prior is called {prior!r}; shipped are {', '.join(names())}; or give a path")
     try:
-        return PatchPrior.from_file(read_prior_file(path))
+        contents = read_prior_file(path)
+        return CLASSES[contents.kind].from_file(contents)
     except PriorFileError as error:
         message = str(error)
         raise PriorFileError(message if str(path) in message else f"{path}: {message}") from error
+
+
+def load_patch_prior(prior: str | PathLike[str]) -> PatchPrior:
+    """The same for those who need filters and experts; any other kind is refused."""
+    loaded = load(prior)
+    if not isinstance(loaded, PatchPrior):
+        raise InvalidInputError(f"{prior} is a {type(loaded).__name__}; expected a PatchPrior such as patch7")
+    return loaded

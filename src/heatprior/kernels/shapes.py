@@ -1,0 +1,181 @@
+"""The shape of every patch, and its posterior mean: the inner loop of denoising with a mixture of Gaussians.
+
+Every patch is explained by one of K shapes k, at several contrasts g. To find it among all shapes costs K products with
+d×d matrices for each patch, which is nearly all the work, so three short cuts are taken:
+
+- All shapes are compared on a grid of every second patch in either direction only, and there within a small subspace
+  that they share; the best few of a patch on the grid are the candidates of its neighbours. (Neighbours within the
+  same tile: a patch at the far edge of a tile may have fewer.)
+- The candidates of a patch are compared in full, but only along those axes of a shape on which it differs from noise.
+- The posterior mean is that of the best shape, over all its contrasts.
+
+`changes_plain` is the numpy twin of the second and third, with all shapes as candidates.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from heatprior.arrays import FloatArray, IntArray
+from heatprior.kernels.candidates import LOWEST, RUN, candidates_on_grid, cut_patches, level_of, listed_by_shape
+
+LANES = 16  # of a vector register
+
+
+class ShapeTables(NamedTuple):
+    """K shapes at S noise levels, as the loops need them.
+
+    In noise of variance s² the response u along an axis of variance λ speaks for its shape by u² times the gain
+    1/2s² − 1/2(c_g λ + s²), and the part c_g λ / (c_g λ + s²) of it is kept.
+
+    Shape k has m_k axes, a multiple of LANES; they lie one shape after the other, from `begins[k]` a on. Where there
+    are fewer, axes, gains and keeps are zero.
+    """
+
+    begins: IntArray  # (K + 1,): sums of m_k
+    analysis: FloatArray  # (a Σ m_k): axes as columns, (a, m_k) for each shape
+    synthesis: FloatArray  # (a Σ m_k): axes as rows, (m_k, a)
+    gains: FloatArray  # (S, K, G, m), m the largest m_k
+    keeps: FloatArray  # (S, K, G, m)
+    constants: FloatArray  # (S, K, G): log π_kg − ½ Σ log(1 + c_g λ / s²)
+    shared: FloatArray  # the subspace (q, a)
+    coarse_axes: FloatArray  # (K, q, q): axes as rows
+    coarse_gains: FloatArray  # (S, K, G, q)
+    coarse_constants: FloatArray  # (S, K, G)
+
+
+def changes_plain(patches: FloatArray, tables: ShapeTables, level: int) -> FloatArray:
+    """The twin: patches (n, a) of one noise level → the change of each by its posterior mean."""
+    pixels = patches.shape[1]
+    y = patches - patches.mean(axis=1, keepdims=True)
+    best, changes = np.full(len(y), -np.inf), np.zeros(y.shape)
+    for k in range(len(tables.begins) - 1):
+        begin, end = tables.begins[k : k + 2]
+        axes = tables.synthesis[begin * pixels : end * pixels].reshape(-1, pixels)
+        u = y @ axes.T
+        logs = u**2 @ tables.gains[level, k, :, : end - begin].T + tables.constants[level, k]  # (n, G)
+        peak = logs.max(axis=1)
+        parts = np.exp(logs - peak[:, None])
+        parts /= parts.sum(axis=1, keepdims=True)
+        better = peak > best
+        best = np.where(better, peak, best)
+        clean = (u * (parts @ tables.keeps[level, k, :, : end - begin])) @ axes
+        changes = np.where(better[:, None], clean - y, changes)
+    return changes
+
+
+@njit(nogil=True, cache=True)
+def add_changes(tile, size, levels, tables, candidates, total):
+    """Add to `total` the changes of all patches of a tile, both (rows + b − 1, columns + b − 1).
+
+    `levels` are the numbers of the noise levels of the patches, (rows, columns), or (1, 1) if it is one.
+    """
+    best = candidates_on_grid(tile, size, levels, tables, candidates)
+    rows, columns = tile.shape[0] - size + 1, tile.shape[1] - size + 1
+    firsts, listed = listed_by_shape(best, rows, columns, len(tables.begins) - 1)
+    chosen = _best_of_candidates(tile, size, levels, tables, firsts, listed)
+    firsts, listed = _sorted_by_shape(chosen, len(tables.begins) - 1)
+    _add_posterior_means(tile, size, levels, tables, firsts, listed, total)
+
+
+@njit(nogil=True, cache=True)
+def _best_of_candidates(tile, size, levels, tables, firsts, listed):
+    """The best shape of every patch, (rows · columns,)."""
+    columns, pixels = tile.shape[1] - size + 1, size * size
+    count = (tile.shape[0] - size + 1) * columns
+    room = np.empty((RUN, pixels), np.float32)
+    chosen, highest = np.zeros(count, np.int32), np.full(count, LOWEST, np.float32)
+    for k in range(len(firsts) - 1):
+        begin, end = tables.begins[k], tables.begins[k + 1]
+        axes = tables.analysis[begin * pixels : end * pixels].reshape((pixels, end - begin))
+        for start in range(firsts[k], firsts[k + 1], RUN):
+            some = listed[start : min(start + RUN, firsts[k + 1])]
+            cut_patches(tile, columns, size, some, room)
+            u = np.dot(room[: len(some)], axes)
+            for i in range(len(some)):
+                level = level_of(levels, some[i], columns)
+                value = _peak(u[i], tables.gains[level, k], tables.constants[level, k])
+                if value > highest[some[i]]:
+                    highest[some[i]] = value
+                    chosen[some[i]] = k
+    return chosen
+
+
+@njit(nogil=True, cache=True)
+def _add_posterior_means(tile, size, levels, tables, firsts, listed, total):
+    columns, pixels = tile.shape[1] - size + 1, size * size
+    room, parts = np.empty((RUN, pixels), np.float32), np.empty(tables.gains.shape[2], np.float32)
+    for k in range(len(firsts) - 1):
+        begin, end = tables.begins[k], tables.begins[k + 1]
+        axes = tables.analysis[begin * pixels : end * pixels].reshape((pixels, end - begin))
+        back = tables.synthesis[begin * pixels : end * pixels].reshape((end - begin, pixels))
+        for start in range(firsts[k], firsts[k + 1], RUN):
+            some = listed[start : min(start + RUN, firsts[k + 1])]
+            cut_patches(tile, columns, size, some, room)
+            u = np.dot(room[: len(some)], axes)
+            for i in range(len(some)):
+                level = level_of(levels, some[i], columns)
+                _shrink(u[i], tables.gains[level, k], tables.keeps[level, k], tables.constants[level, k], parts)
+            clean = np.dot(u, back)
+            for i in range(len(some)):
+                row, column = divmod(some[i], columns)
+                for j in range(size):
+                    for h in range(size):
+                        total[row + j, column + h] += clean[i, j * size + h] - room[i, j * size + h]
+
+
+@njit(nogil=True, cache=True, fastmath=True, inline="always")
+def _logarithm(u, gains):
+    """Of the density of responses over that of noise, but for a constant."""
+    value = np.float32(0.0)
+    for d in range(len(u)):
+        value += gains[d] * (u[d] * u[d])
+    return value
+
+
+@njit(nogil=True, cache=True, fastmath=True)
+def _peak(u, gains, constants):
+    """The largest over contrasts of the logarithm of the density, over that of noise."""
+    highest = LOWEST
+    for g in range(len(constants)):
+        highest = max(highest, _logarithm(u, gains[g]) + constants[g])
+    return highest
+
+
+@njit(nogil=True, cache=True, fastmath=True)
+def _shrink(u, gains, keeps, constants, parts):
+    """u ← Σ_g P(g | u) keep_g u."""
+    highest = LOWEST
+    for g in range(len(parts)):
+        parts[g] = _logarithm(u, gains[g]) + constants[g]
+        highest = max(highest, parts[g])
+    total = np.float32(0.0)
+    for g in range(len(parts)):
+        parts[g] = np.exp(parts[g] - highest)
+        total += parts[g]
+    clean = np.zeros(len(u), np.float32)
+    for g in range(len(parts)):
+        part, keep = parts[g] / total, keeps[g]
+        for d in range(len(u)):
+            clean[d] += part * keep[d]
+    for d in range(len(u)):
+        u[d] *= clean[d]
+
+
+@njit(nogil=True, cache=True)
+def _sorted_by_shape(chosen, shapes):
+    """The patches of each shape k: listed[firsts[k] : firsts[k + 1]]."""
+    firsts = np.zeros(shapes + 1, np.int64)
+    for shape in chosen:
+        firsts[shape + 1] += 1
+    for k in range(shapes):
+        firsts[k + 1] += firsts[k]
+    listed, place = np.empty(len(chosen), np.int64), firsts.copy()
+    for number in range(len(chosen)):
+        shape = chosen[number]
+        listed[place[shape]] = number
+        place[shape] += 1
+    return firsts, listed

@@ -1,0 +1,133 @@
+"""Bands of whole images: filters given by their spectra on a cyclic grid, and what two priors do with their responses.
+
+A spectrum is a function of frequency, so a band exists on a grid of any size. The filters have norms xi_j times those
+of their spectra, and an expert each. `shares` says how much of a response counts when all are put together again: one
+where the bands split the frequencies among them, one over the redundancy where each band alone repeats itself.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import fft
+
+from heatprior.arrays import FloatArray
+from heatprior.errors import InvalidInputError, PriorFileError
+from heatprior.kernels.lookup import look_up
+from heatprior.priors.arguments import LARGEST_GREY
+from heatprior.priors.experts import Experts
+
+CELLS = 2048  # of a table
+BEYOND = 6.0  # widths beyond the outermost mean that it reaches; further out a posterior mean is straight
+XIS = (1e-4, 1e4)  # norms of filters that are of any use
+
+Spectrum = NDArray[Any]  # (H, W // 2 + 1), real or complex: half the plane of frequencies
+Shape = tuple[int, int]
+
+
+class Bands(Protocol):
+    """J filters on any grid, spectrum by spectrum."""
+
+    @property
+    def count(self) -> int:
+        """J."""
+        ...
+
+    @property
+    def shares(self) -> FloatArray:
+        """By how much each response counts, (J,)."""
+        ...
+
+    def spectrum(self, band: int, shape: Shape) -> Spectrum:
+        """F k_j / xi_j on a grid of H×W pixels; all zero if the grid is too small for the band."""
+        ...
+
+
+def transformed(images: FloatArray) -> Spectrum:
+    """Images (..., H, W) → (..., H, W // 2 + 1)."""
+    return np.asarray(fft.rfft2(images))
+
+
+def image_of(spectra: Spectrum, shape: Shape) -> FloatArray:
+    """The inverse of `transformed`."""
+    return np.asarray(fft.irfft2(spectra, s=shape))
+
+
+def shrunk(image: FloatArray, sigma: float, bands: Bands, norms: FloatArray, experts: Experts) -> FloatArray:
+    """y + sigma² Σ_j shares_j K_jᵀ (log psi_j)'(K_j y), with psi_j at noise level sigma: (H, W), in float32.
+
+    Of responses that repeat themselves it is the mean over all shifts of the posterior mean: cycle spinning.
+    """
+    shape = (image.shape[0], image.shape[1])
+    noisy = transformed(np.ascontiguousarray(image, np.float32))
+    change = np.zeros_like(noisy)
+    for j, expert in enumerate(one_by_one(experts)):
+        spectrum = bands.spectrum(j, shape).astype(np.complex64)
+        if not spectrum.any():
+            continue
+        u = image_of(spectrum * noisy, shape)
+        look_up(u, *_table(expert, float(norms[j]), sigma))
+        change += bands.shares[j] * np.conj(spectrum) * transformed(u)
+    return np.asarray(image + image_of(change, shape), np.float32)
+
+
+@lru_cache(maxsize=256)  # of several steps at one noise level
+def _table(expert: Experts, xi: float, sigma: float) -> tuple[FloatArray, float]:
+    """sigma² xi (log psi)'(xi u) at equal steps of u, and how far out they reach."""
+    reach = (expert.reach + BEYOND * float(np.hypot(expert.base_sigma, xi * sigma))) / xi
+    places = np.linspace(-reach, reach, CELLS + 1)[:, None]
+    return sigma**2 * xi * expert.first_derivative(xi * places, xi * sigma)[:, 0], reach
+
+
+@lru_cache(maxsize=8)
+def one_by_one(experts: Experts) -> tuple[Experts, ...]:
+    """Each expert by itself."""
+    return tuple(Experts(row[None], experts.reach) for row in experts.logits)
+
+
+def as_images(y: FloatArray) -> FloatArray:
+    """Images (..., H, W) as float64, none of them without a meaning."""
+    y = np.asarray(y)
+    if not np.issubdtype(y.dtype, np.floating):
+        raise InvalidInputError(f"images are {y.dtype}; expected floats scaled to [0, 1] (divide 8-bit values by 255)")
+    if y.ndim < 2 or y.size == 0:
+        raise InvalidInputError(f"images have shape {y.shape}; expected (H, W), or more axes in front of them")
+    if not np.isfinite(y).all():
+        raise InvalidInputError("images hold NaN or infinite values; fill them first")
+    if np.abs(y).max() > LARGEST_GREY:
+        raise InvalidInputError(f"images hold values beyond ±{LARGEST_GREY:g}; scale grey levels to [0, 1]")
+    return y.astype(np.float64)
+
+
+def of_type(result: FloatArray, like: FloatArray) -> FloatArray:
+    """A result in the type of the images, float32 or float64."""
+    return result.astype(np.float32 if np.asarray(like).dtype.itemsize <= 4 else np.float64, copy=False)
+
+
+def check_parts(bands: Bands, norms: FloatArray, experts: Experts) -> FloatArray:
+    """The norms xi_j as a read-only array; bands, norms and experts must match."""
+    values = np.array(norms, np.float64)
+    if values.shape != (bands.count,) or experts.logits.shape[0] != bands.count:
+        raise InvalidInputError(
+            f"{bands.count} bands but norms of shape {values.shape} and {experts.logits.shape[0]} experts; "
+            "each band needs one of each"
+        )
+    if not ((values >= XIS[0]) & (values <= XIS[1])).all():
+        raise InvalidInputError(f"norms are {values.min():g} to {values.max():g}; expected {XIS[0]:g} to {XIS[1]:g}")
+    values.flags.writeable = False
+    return values
+
+
+def experts_from(log_weights: NDArray[Any], reach: NDArray[Any]) -> Experts:
+    """The experts of a file; refuses weights off the simplex."""
+    if log_weights.ndim != 2 or log_weights.size == 0 or reach.shape != (1,):
+        raise PriorFileError(f"log_weights {log_weights.shape} and reach {reach.shape} are not (J, L) and (1,)")
+    with np.errstate(over="ignore"):
+        totals = np.exp(log_weights.astype(np.float64)).sum(axis=1)
+    if not np.abs(totals - 1.0).max() < 1e-4:
+        worst = int(np.abs(totals - 1.0).argmax())
+        raise PriorFileError(f"the weights of expert {worst} sum to {totals[worst]:.6g} instead of 1")
+    return Experts(log_weights, float(reach[0]))

@@ -1,0 +1,263 @@
+"""A mixture of zero-mean Gaussians with contrasts: many bases where the product of experts has one.
+
+f(p, t) = Σ_k Σ_g π_kg G(p; 0, c_g Σ_k + sigma² Id), sigma = sqrt(2t), on patches without their brightness, which is not
+modelled. With the one contrast c = 1 it is the prior of EPLL (Zoran and Weiss 2011); with several, each of the K shapes
+appears at G contrasts (a Gaussian scale mixture). It is Eq. (2) of the paper with any covariance: noise adds sigma² to
+every eigenvalue and touches nothing else, so the diffusion is exact without any condition of orthogonality.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from math import isqrt
+from os import PathLike
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike
+from scipy.special import logsumexp, softmax
+
+from heatprior.arrays import FloatArray, IntArray
+from heatprior.errors import InvalidInputError, PriorFileError
+from heatprior.kernels.threads import for_each
+from heatprior.priors.arguments import as_patches, as_sigma, in_double
+from heatprior.priors.filters import FilterBank
+from heatprior.priors.protocol import Posterior
+from heatprior.store import PriorFile, write_prior_file
+
+KIND = "mixture"
+LOG_2PI = float(np.log(2.0 * np.pi))
+ROOM = 1 << 20  # numbers of responses that each thread has in memory at once
+LEAST_VARIANCE = 1e-12  # of a direction, over grey levels squared: less is no density
+LEAST_WEIGHT = 1e-300  # of a component: none may be exactly zero
+
+
+class _Components(NamedTuple):
+    """What patches of one noise level look like to every component."""
+
+    y: FloatArray  # (n, a), in float64
+    responses: FloatArray  # along the axes of each shape (K, n, d)
+    variances: FloatArray  # of the noisy responses (K, G, d)
+    logarithms: FloatArray  # of the weighted densities (n, K, G)
+
+
+@dataclass(frozen=True, eq=False)
+class GaussianMixturePrior:
+    """K covariances (K, d, d), G contrasts (G,), the logarithms of their weights (K, G), and a card.
+
+    Covariances are in the coordinates of the cosine basis without its constant, so d = b² − 1. Patches `y` are
+    (..., b·b), float32 or float64, with grey levels scaled to [0, 1]; results have the same type.
+    """
+
+    covariances: FloatArray
+    log_weights: FloatArray
+    contrasts: FloatArray = field(default_factory=lambda: np.ones(1))
+    card: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        covariances, log_weights, contrasts = (
+            np.array(x, np.float64) for x in (self.covariances, self.log_weights, self.contrasts)
+        )
+        if covariances.ndim != 3 or covariances.shape[1] != covariances.shape[2] or 0 in covariances.shape:
+            raise InvalidInputError(f"covariances have shape {covariances.shape}; expected (K, d, d)")
+        if isqrt(covariances.shape[1] + 1) ** 2 != covariances.shape[1] + 1:
+            raise InvalidInputError(f"covariances have {covariances.shape[1]} dimensions; expected b² − 1")
+        if contrasts.ndim != 1 or log_weights.shape != (len(covariances), len(contrasts)):
+            raise InvalidInputError(
+                f"log_weights {log_weights.shape} and contrasts {contrasts.shape} do not match {len(covariances)} "
+                "covariances; expected (K, G) and (G,)"
+            )
+        if not all(np.isfinite(x).all() for x in (covariances, log_weights, contrasts)):
+            raise InvalidInputError("the parameters of the mixture hold NaN or infinite values")
+        if not contrasts.min() > 0:
+            raise InvalidInputError(f"the least contrast is {contrasts.min():g}; contrasts must be positive")
+        log_weights = np.maximum(log_weights, log_weights.max() + np.log(LEAST_WEIGHT))
+        values = {
+            "covariances": (covariances + covariances.swapaxes(1, 2)) / 2.0,
+            "log_weights": log_weights - logsumexp(log_weights),
+            "contrasts": contrasts,
+        }
+        for name, value in values.items():
+            value.flags.writeable = False
+            object.__setattr__(self, name, value)
+        object.__setattr__(self, "card", dict(self.card))
+        if not self.variances.min() * contrasts.min() > LEAST_VARIANCE:
+            worst = int(self.variances.min(axis=1).argmin())
+            raise InvalidInputError(
+                f"covariance {worst} has an eigenvalue of {self.variances[worst].min():.2g}; all must be positive"
+            )
+
+    @property
+    def size(self) -> int:
+        """b, the side of a patch."""
+        return isqrt(self.covariances.shape[1] + 1)
+
+    @property
+    def parameters(self) -> int:
+        """How many numbers were learnt: d (d + 1) / 2 of each covariance, and K G weights."""
+        shapes, dimension, _ = self.covariances.shape
+        return int(shapes * dimension * (dimension + 1) // 2 + self.log_weights.size)
+
+    @cached_property
+    def basis(self) -> FloatArray:
+        """The cosine basis without its constant, (d, a)."""
+        return FilterBank.dct(self.size).matrix
+
+    @cached_property
+    def _eigen(self) -> tuple[FloatArray, FloatArray]:
+        variances, axes = np.linalg.eigh(self.covariances)
+        return np.ascontiguousarray(variances[:, ::-1]), np.ascontiguousarray(axes[:, :, ::-1].swapaxes(1, 2))
+
+    @property
+    def variances(self) -> FloatArray:
+        """Along the axes of each shape at contrast one, largest first: (K, d)."""
+        return self._eigen[0]
+
+    @property
+    def turns(self) -> FloatArray:
+        """The axes of each shape as rows, in the coordinates of the cosine basis: (K, d, d)."""
+        return self._eigen[1]
+
+    @cached_property
+    def axes(self) -> FloatArray:
+        """The axes of each shape as patches: (K, d, a)."""
+        return self.turns @ self.basis
+
+    def variances_at(self, sigma: float) -> FloatArray:
+        """c_g λ_kd + sigma²: of noisy patches along the axes of each component, (K, G, d)."""
+        return self.contrasts[:, None] * self.variances[:, None, :] + sigma**2
+
+    def log_prob(self, y: FloatArray, sigma: ArrayLike) -> FloatArray:
+        """log f(y, t) on patches without their brightness: (...)."""
+        y = as_patches(y, self.size)
+        result = np.empty(y.shape[:-1], y.dtype)
+        flat = result.reshape(-1)
+
+        def fill(rows: IntArray, _: float, components: _Components) -> None:
+            flat[rows] = logsumexp(components.logarithms, axis=(1, 2))
+
+        self._for_each_level(fill, y, sigma)
+        return result
+
+    def score(self, y: FloatArray, sigma: ArrayLike) -> FloatArray:
+        """∇ log f(y, t) = −Σ_kg P(k, g | y) (c_g Σ_k + sigma² Id)⁻¹ y: (..., a)."""
+        y = as_patches(y, self.size)
+        result = np.empty(y.shape, y.dtype)
+        flat = result.reshape(-1, self.size**2)
+
+        def fill(rows: IntArray, _: float, components: _Components) -> None:
+            parts = softmax(components.logarithms, axis=(1, 2))
+            total = np.zeros((len(parts), self.size**2))
+            for k, u in enumerate(components.responses):
+                total -= ((parts[:, k] @ (1.0 / components.variances[k])) * u) @ self.axes[k]
+            flat[rows] = total
+
+        self._for_each_level(fill, y, sigma)
+        return result
+
+    def posterior(self, y: FloatArray, sigma: ArrayLike) -> Posterior:
+        """Mean and variance, pixel by pixel, of the clean patch given the noisy y: (..., a) each.
+
+        Brightness is known only through y: its mean is that of y, its variance sigma² / a for each pixel.
+        """
+        y = as_patches(y, self.size)
+        mean, variance = np.empty(y.shape, y.dtype), np.empty(y.shape, y.dtype)
+        flat_mean, flat_variance = (x.reshape(-1, self.size**2) for x in (mean, variance))
+
+        def fill(rows: IntArray, sigma: float, components: _Components) -> None:
+            parts = softmax(components.logarithms, axis=(1, 2))
+            noise = sigma**2 / components.variances  # part of a response that is noise, (K, G, d)
+            removed, spread = np.zeros_like(components.y), np.zeros_like(components.y)
+            for k, u in enumerate(components.responses):
+                removed += ((parts[:, k] @ noise[k]) * u) @ self.axes[k]
+            for k, u in enumerate(components.responses):
+                own = noise[k] * self.contrasts[:, None] * self.variances[k]  # variance that each component leaves
+                spread += (parts[:, k] @ own) @ self.axes[k] ** 2
+                for g, part in enumerate(noise[k]):
+                    spread += parts[:, k, g, None] * ((part * u) @ self.axes[k] - removed) ** 2
+            flat_mean[rows] = components.y - removed
+            flat_variance[rows] = spread + sigma**2 / self.size**2
+
+        self._for_each_level(fill, y, sigma)
+        return Posterior(mean, variance)
+
+    def sample(self, count: int, sigma: ArrayLike = 0.0, *, rng: np.random.Generator) -> FloatArray:
+        """Exact draws of noisy patches without brightness, (count, a): a component by its weight, then a Gaussian."""
+        if count < 0:
+            raise InvalidInputError(f"count is {count}; expected 0 or more")
+        sigmas = as_sigma(sigma, (count,))[:, None]
+        weights = np.exp(self.log_weights)
+        component = rng.choice(weights.size, size=count, p=(weights / weights.sum()).reshape(-1))
+        shapes, contrasts = np.divmod(component, len(self.contrasts))
+        widths = np.sqrt(self.contrasts[contrasts, None] * self.variances[shapes] + sigmas**2)
+        coordinates = widths * rng.standard_normal(widths.shape)
+        patches = np.empty((count, self.size**2))
+        for k in np.unique(shapes):
+            of_shape = shapes == k
+            patches[of_shape] = coordinates[of_shape] @ self.axes[k]
+        return patches
+
+    def save(self, path: str | PathLike[str], *, dtype: DTypeLike = np.float32) -> None:
+        """Write the prior as one safetensors file, parameters in float32, or in float16: half the size.
+
+        Covariances are stored as their Cholesky factors, row by row, so that rounding cannot make them indefinite.
+        """
+        lower = np.tril_indices(self.covariances.shape[1])
+        factors = np.linalg.cholesky(self.covariances)[:, lower[0], lower[1]]
+        tensors: dict[str, FloatArray] = {
+            "factors": factors.astype(dtype),
+            "log_weights": self.log_weights.astype(np.float32),
+            "contrasts": self.contrasts,
+        }
+        write_prior_file(Path(path), PriorFile(KIND, tensors, self.card))
+
+    @classmethod
+    def from_file(cls, contents: PriorFile) -> GaussianMixturePrior:
+        """The inverse of `save`; refuses weights that do not sum to one and covariances that are none."""
+        factors, log_weights, contrasts = (contents.tensors[name] for name in ("factors", "log_weights", "contrasts"))
+        entries = factors.shape[-1] if factors.ndim == 2 else 0
+        dimension = (isqrt(8 * entries + 1) - 1) // 2
+        if dimension * (dimension + 1) // 2 != entries or entries == 0 or log_weights.ndim != 2:
+            raise PriorFileError(
+                f"factors {factors.shape} and log_weights {log_weights.shape} are not (K, d (d + 1) / 2) and (K, G)"
+            )
+        total = np.exp(np.minimum(log_weights.astype(np.float64), 1.0)).sum()
+        if not abs(total - 1.0) < 1e-4:
+            raise PriorFileError(f"the weights of the components sum to {total:.6g} instead of 1")
+        lower = np.zeros((len(factors), dimension, dimension))
+        lower[:, *np.tril_indices(dimension)] = factors
+        try:
+            return cls(lower @ lower.swapaxes(1, 2), log_weights, contrasts, contents.card)
+        except InvalidInputError as error:
+            raise PriorFileError(str(error)) from error
+
+    def _for_each_level(
+        self, fill: Callable[[IntArray, float, _Components], None], y: FloatArray, sigma: ArrayLike
+    ) -> None:
+        """Call `fill` on runs of patches of the same noise level, on all cores, in bounded memory."""
+        flat = y.reshape(-1, self.size**2)
+        sigmas = as_sigma(sigma, y.shape[:-1]).reshape(-1)
+        order = np.argsort(sigmas, kind="stable")
+        levels, starts = np.unique(sigmas[order], return_index=True)
+        chunk = max(1, ROOM // (self.covariances.size // self.covariances.shape[-1]))
+        pieces: list[tuple[float, IntArray]] = [
+            (float(level), order[first : first + chunk][: end - first])
+            for level, start, end in zip(levels, starts, np.append(starts, len(flat))[1:], strict=True)
+            for first in range(start, end, chunk)
+        ]
+
+        def work(piece: tuple[float, IntArray]) -> None:
+            level, rows = piece
+            fill(rows, level, self._components(in_double(flat[rows]), level))
+
+        for_each(work, pieces)
+
+    def _components(self, y: FloatArray, sigma: float) -> _Components:
+        variances = self.variances_at(sigma)
+        responses = (y @ self.basis.T) @ self.turns.swapaxes(1, 2)  # (K, n, d)
+        constants = self.log_weights - 0.5 * (np.log(variances) + LOG_2PI).sum(axis=-1)  # (K, G)
+        squares = responses**2 @ (1.0 / variances).swapaxes(1, 2)  # (K, n, G)
+        return _Components(y, responses, variances, constants - 0.5 * squares.swapaxes(0, 1))

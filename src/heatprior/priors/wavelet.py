@@ -1,0 +1,202 @@
+"""The wavelet prior: the convolutional model of section 3.2 where its theorem is exact, on orthonormal coefficients.
+
+f(x, t) = ∏_j ∏_m xi_j psi_j(xi_j c_jm, t) with sigma_j²(t) = sigma_0² + xi_j² sigma², sigma = sqrt(2t), where c_jm are
+the coefficients of band j of an orthonormal wavelet basis: as many as it has dimensions. Noise on the image is then
+independent noise on the coefficients, as in Theorem 2, so the density is normalised, solves the heat equation, and can
+be sampled directly. It is a density on the span of all bands: the coarsest approximation, brightness with it, is not
+modelled, has no influence, is left as observed by the posterior, and is zero in samples.
+
+A basis is tied to a grid of pixels. `denoised` takes the mean over all its shifts (cycle spinning).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from heatprior.arrays import FloatArray
+from heatprior.errors import InvalidInputError, PriorFileError
+from heatprior.priors.arguments import as_sigma
+from heatprior.priors.bands import (
+    Shape,
+    Spectrum,
+    as_images,
+    check_parts,
+    experts_from,
+    image_of,
+    of_type,
+    one_by_one,
+    shrunk,
+    transformed,
+)
+from heatprior.priors.experts import Experts
+from heatprior.priors.protocol import Posterior
+from heatprior.priors.wavelet_bases import WaveletBasis
+from heatprior.store import PriorFile, write_prior_file
+
+KIND = "wavelet"
+SIDE = 128  # pixels of a sample, unless told otherwise
+
+
+@dataclass(frozen=True, eq=False)
+class WaveletPrior:
+    """The basis, xi_j (J,), the experts, and a card that says where they come from.
+
+    Images `y` are (..., H, W), taken to be cyclic, their sides multiples of 2^levels; `sigma` is one number or one per
+    image.
+    """
+
+    bands: WaveletBasis
+    norms: FloatArray
+    experts: Experts
+    card: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "norms", check_parts(self.bands, self.norms, self.experts))
+        object.__setattr__(self, "card", dict(self.card))
+
+    @property
+    def parameters(self) -> int:
+        """How many numbers were learnt: J of the filters and J L of the experts; the basis is given."""
+        return self.norms.size + self.experts.logits.size
+
+    @property
+    def margin(self) -> int:
+        """Pixels beyond an edge that matter: those that the longest filter spans."""
+        return self.bands.reach
+
+    @property
+    def unit(self) -> int:
+        """What the sides of an image must be multiples of: 2^levels pixels."""
+        return self.bands.unit
+
+    def log_prob(self, y: FloatArray, sigma: ArrayLike) -> FloatArray:
+        """log f(y, t) = Σ_j Σ_m log xi_j psi_j(xi_j c_jm, t), on the span of the bands: (...)."""
+        images, sigmas = self._checked(y, sigma)
+        total = np.zeros(images.shape[:-2])
+        for j, (c, expert) in enumerate(self._coefficients(images)):
+            logs = expert.log_density(self.norms[j] * c[..., None], self.norms[j] * sigmas)
+            total += (logs + np.log(self.norms[j])).sum(axis=(-3, -2, -1))
+        return of_type(total, y)
+
+    def score(self, y: FloatArray, sigma: ArrayLike) -> FloatArray:
+        """∇ log f(y, t) = Σ_j Σ_m g_jm xi_j (log psi_j)'(xi_j c_jm, t): (..., H, W)."""
+        images, sigmas = self._checked(y, sigma)
+        slopes = [
+            xi * expert.first_derivative(xi * c[..., None], xi * sigmas)[..., 0]
+            for xi, (c, expert) in zip(self.norms, self._coefficients(images), strict=True)
+        ]
+        return of_type(self.synthesise(slopes, images.shape[-2:]), y)
+
+    def posterior(self, y: FloatArray, sigma: ArrayLike) -> Posterior:
+        """Mean and variance, pixel by pixel, of the clean image given y, in this one basis: (..., H, W) each."""
+        images, sigmas = self._checked(y, sigma)
+        shape = images.shape[-2:]
+        changes, variances = [], []
+        for xi, (c, expert) in zip(self.norms, self._coefficients(images), strict=True):
+            mean, variance = expert.posterior(xi * c[..., None], xi * sigmas)
+            changes.append(mean[..., 0] / xi - c)
+            # Off the span the variance is sigma²; since the squares of a whole basis sum to one, count what is missing.
+            variances.append((variance / xi**2 - np.square(sigmas))[..., 0])
+        variance = np.square(sigmas)[..., 0] + self._put_back(variances, shape, squared=True)
+        return Posterior(of_type(images + self.synthesise(changes, shape), y), of_type(variance, y))
+
+    def sample(
+        self, count: int, sigma: ArrayLike = 0.0, *, rng: np.random.Generator, shape: Shape = (SIDE, SIDE)
+    ) -> FloatArray:
+        """Exact draws of noisy images, (count, H, W): every coefficient from its expert.
+
+        Sides that are no multiples of 2^levels are cut from the next larger ones.
+        """
+        if count < 0:
+            raise InvalidInputError(f"count is {count}; expected 0 or more")
+        height, width = (-(-length // self.unit) * self.unit for length in shape)
+        sigmas = as_sigma(sigma, (count,))[:, None]
+        coefficients = []
+        for xi, stride, expert in zip(self.norms, self.bands.strides, one_by_one(self.experts), strict=True):
+            size = (count, height // stride, width // stride)
+            tau = np.repeat(xi * sigmas, size[1] * size[2], axis=0)
+            coefficients.append(expert.sample(len(tau), tau, rng=rng).reshape(size) / xi)
+        return self.synthesise(coefficients, (height, width))[:, : shape[0], : shape[1]]
+
+    def denoised(self, image: FloatArray, sigma: float) -> FloatArray:
+        """The posterior mean of a whole image (H, W) of any size, averaged over all shifts of the basis: in float32.
+
+        By tables, right to about 1e-5. The average is no longer the posterior mean of one density.
+        """
+        return shrunk(image, sigma, self.bands, self.norms, self.experts)
+
+    def misfit(self, image: FloatArray, sigma: float) -> float:
+        """−log f of an image (H, W), without the rows and columns beyond a multiple of 2^levels."""
+        height, width = (length // self.bands.unit * self.bands.unit for length in image.shape)
+        return -float(self.log_prob(np.asarray(image, np.float64)[:height, :width], sigma))
+
+    def analyse(self, images: FloatArray) -> list[FloatArray]:
+        """The coefficients of every band, (..., H / stride, W / stride) each."""
+        return [c for c, _ in self._coefficients(images)]
+
+    def synthesise(self, coefficients: Sequence[FloatArray], shape: Shape) -> FloatArray:
+        """Σ_j Σ_m g_jm c_jm, the adjoint of `analyse`, and its inverse on the span: (..., H, W)."""
+        return self._put_back(coefficients, shape, squared=False)
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the prior as one safetensors file, parameters in float32; the file appears only when it is whole."""
+        tensors: dict[str, Any] = {
+            "norms": self.norms.astype(np.float32),
+            "log_weights": self.experts.log_weights.astype(np.float32),
+            "reach": np.array([self.experts.reach]),
+            "scaling": self.bands.scaling,
+            "levels": np.array([self.bands.levels, self.bands.splits], np.int32),
+        }
+        write_prior_file(Path(path), PriorFile(KIND, tensors, self.card))
+
+    @classmethod
+    def from_file(cls, contents: PriorFile) -> WaveletPrior:
+        """The inverse of `save`; refuses filters that are not orthonormal and weights off the simplex."""
+        norms, log_weights, reach, scaling, levels = (
+            contents.tensors[name] for name in ("norms", "log_weights", "reach", "scaling", "levels")
+        )
+        if levels.shape != (2,):
+            raise PriorFileError(f"levels has shape {levels.shape}; expected two numbers, levels and splits")
+        try:
+            basis = WaveletBasis(scaling, int(levels[0]), int(levels[1]))
+            return cls(basis, norms, experts_from(log_weights, reach), contents.card)
+        except InvalidInputError as error:
+            raise PriorFileError(str(error)) from error
+
+    def _coefficients(self, images: FloatArray) -> Iterator[tuple[FloatArray, Experts]]:
+        """Of every band, with its expert."""
+        shape = images.shape[-2:]
+        spectra = transformed(images)
+        for j, (stride, expert) in enumerate(zip(self.bands.strides, one_by_one(self.experts), strict=True)):
+            yield image_of(self.bands.spectrum(j, shape) * spectra, shape)[..., ::stride, ::stride], expert
+
+    def _put_back(self, coefficients: Sequence[FloatArray], shape: Shape, *, squared: bool) -> FloatArray:
+        """Σ c g, or Σ c g² pixel by pixel, over all coefficients: (..., H, W)."""
+        total: Spectrum = np.zeros((*coefficients[0].shape[:-2], shape[0], shape[1] // 2 + 1), np.complex128)
+        for j, (c, stride) in enumerate(zip(coefficients, self.bands.strides, strict=True)):
+            spread = np.zeros((*c.shape[:-2], *shape))
+            spread[..., ::stride, ::stride] = c
+            spectrum = np.conj(self.bands.spectrum(j, shape))
+            total += (transformed(image_of(spectrum, shape) ** 2) if squared else spectrum) * transformed(spread)
+        return image_of(total, shape)
+
+    def _checked(self, y: FloatArray, sigma: ArrayLike) -> tuple[FloatArray, FloatArray]:
+        """Images in float64, and their noise levels (..., 1, 1, 1)."""
+        images = as_images(y)
+        self._check_shape(images.shape[-2:])
+        return images, as_sigma(sigma, images.shape[:-2])[..., None, None, None]
+
+    def _check_shape(self, shape: Sequence[int]) -> None:
+        unit = self.bands.unit
+        if any(length < 1 or length % unit for length in shape):
+            raise InvalidInputError(
+                f"images are {shape[0]}×{shape[1]} pixels but a basis of {self.bands.levels} levels needs multiples of "
+                f"{unit}; crop them, or use `denoised`, which takes any size"
+            )

@@ -1,0 +1,121 @@
+"""The kernel of denoising with mixtures against its twin, which compares all shapes for every patch."""
+
+import numpy as np
+import pytest
+from examples import gaussian_mixture
+
+from heatprior.kernels.bands import patches_that_hold
+from heatprior.kernels.candidates import RUN
+from heatprior.kernels.shapes import add_changes, changes_plain
+from heatprior.patches import average, extract
+from heatprior.priors.gaussian_mixture import GaussianMixturePrior
+from heatprior.priors.mixture_averaging import shape_tables
+
+ONE_LEVEL = np.zeros((1, 1), np.int32)
+MIXTURES = {
+    "EPLL's": gaussian_mixture(3, 7, seed=1, narrowest=0.01),
+    "one shape": gaussian_mixture(3, 1, (0.25, 4.0), seed=2),
+    "contrasts": gaussian_mixture(4, 5, (0.1, 1.0, 10.0), seed=3, narrowest=0.02),
+    "more axes than a register has": gaussian_mixture(6, 3, (0.5, 2.0), seed=4, narrowest=0.003),
+}
+every_mixture = pytest.mark.parametrize("name", MIXTURES)
+
+
+def noisy(shape, seed=0, sigma=0.3):
+    """Shades, so that neighbouring patches differ in contrast, and noise."""
+    rng = np.random.default_rng(seed)
+    shades = np.cumsum(rng.standard_normal(shape), axis=1) / 10
+    return (shades + sigma * rng.standard_normal(shape)).astype(np.float32)
+
+
+def kernel(prior, image, sigmas, levels=ONE_LEVEL, candidates=None):
+    """The mean change of every pixel; all shapes are candidates unless told otherwise."""
+    total = np.zeros_like(image)
+    shapes = len(prior.covariances) if candidates is None else candidates
+    add_changes(image, prior.size, levels, shape_tables(prior, sigmas), shapes, total)
+    rows, columns = (patches_that_hold(length, prior.size) for length in image.shape)
+    return total / (rows[:, None] * columns)
+
+
+def twin(prior, image, sigmas, levels=ONE_LEVEL):
+    patches = extract(image.astype(np.float64), prior.size)
+    tables = shape_tables(prior, sigmas)
+    each = np.broadcast_to(levels.ravel() if levels.size > 1 else levels[0], len(patches))
+    changes = np.zeros(patches.shape)
+    for level in np.unique(each):
+        changes[each == level] = changes_plain(patches[each == level], tables, level)
+    return average(changes, image.shape, prior.size)
+
+
+@every_mixture
+@pytest.mark.parametrize("shape", [(6, 6), (7, 40), (41, 7), (23, RUN // 4)])
+def test_with_all_shapes_as_candidates_the_kernel_is_its_twin(name, shape):
+    prior, image = MIXTURES[name], noisy(shape)
+    expected = twin(prior, image, (0.2,))
+    np.testing.assert_allclose(kernel(prior, image, (0.2,)), expected, atol=1e-5)
+    assert np.abs(twin(prior, image, (0.21,)) - expected).max() > 1e-4
+
+
+@every_mixture
+def test_the_kernel_is_its_twin_for_one_noise_level_per_patch(name):
+    prior, image = MIXTURES[name], noisy((20, 33), 1)
+    rng = np.random.default_rng(2)
+    levels = rng.integers(0, 6, (21 - prior.size, 34 - prior.size)).astype(np.int32)
+    sigmas = tuple(np.geomspace(0.05, 0.5, 6).tolist())
+    expected = twin(prior, image, sigmas, levels)
+    np.testing.assert_allclose(kernel(prior, image, sigmas, levels), expected, atol=1e-5)
+    assert np.abs(kernel(prior, image, sigmas, levels[::-1].copy()) - expected).max() > 1e-3
+
+
+def alone(prior: GaussianMixturePrior, k: int) -> GaussianMixturePrior:
+    """Shape k at all its contrasts, and no other."""
+    return GaussianMixturePrior(prior.covariances[k : k + 1], prior.log_weights[k : k + 1], prior.contrasts)
+
+
+def peaks(prior: GaussianMixturePrior, patches, sigma):
+    """log max_g π_kg G(y; 0, c_g Σ_k + sigma² Id), (n, K), from the covariances themselves."""
+    u = patches @ prior.basis.T
+    found = np.full((len(u), len(prior.covariances)), -np.inf)
+    for k, covariance in enumerate(prior.covariances):
+        for g, contrast in enumerate(prior.contrasts):
+            seen = contrast * covariance + sigma**2 * np.eye(u.shape[1])
+            squares = np.einsum("nd,nd->n", u, np.linalg.solve(seen, u.T).T)
+            value = prior.log_weights[k, g] - 0.5 * (squares + np.linalg.slogdet(seen)[1])
+            found[:, k] = np.maximum(found[:, k], value)
+    return found
+
+
+def test_a_patch_becomes_the_posterior_mean_of_the_shape_that_explains_it_best():
+    prior, sigma = MIXTURES["contrasts"], 0.1
+    patches = prior.sample(60, sigma, rng=np.random.default_rng(0))
+    order = np.argsort(peaks(prior, patches, sigma), axis=1)
+    off = []
+    for patch, shapes in zip(patches, order, strict=True):
+        best, second = (alone(prior, k).posterior(patch, sigma).mean for k in (shapes[-1], shapes[-2]))
+        result = patch + kernel(prior, patch.reshape(4, 4).astype(np.float32), (sigma,)).ravel()
+        np.testing.assert_allclose(result, best, atol=1e-5)
+        off.append(np.abs(result - second).max())
+    assert np.median(off) > 0.01  # the second best is another
+    assert len(set(order[:, -1])) > 2  # and not always the same
+
+
+def test_few_candidates_are_enough_where_neighbours_are_alike():
+    """Half an image is smooth along rows, half along columns: away from the border, two candidates are all it takes."""
+    rng = np.random.default_rng(3)
+    along_rows, along_columns = rng.standard_normal((30, 1)).repeat(30, 1), rng.standard_normal((1, 30)).repeat(30, 0)
+    image = np.concatenate([along_rows, along_columns])
+    image = (0.3 * image + 0.02 * rng.standard_normal(image.shape)).astype(np.float32)
+    rows, columns = np.divmod(np.arange(16), 4)
+    basis = MIXTURES["contrasts"].basis
+    shapes = [basis @ (0.1 * (same == same[:, None]) + 1e-4 * np.eye(16)) @ basis.T for same in (rows, columns)]
+    shapes += list(MIXTURES["contrasts"].covariances)
+    prior = GaussianMixturePrior(np.array(shapes), np.zeros((len(shapes), 1)))
+    inside = np.r_[0:26, 34:60]
+    whole = kernel(prior, image, (0.02,))[inside]
+    np.testing.assert_allclose(kernel(prior, image, (0.02,), candidates=2)[inside], whole, atol=1e-6)
+    assert np.abs(kernel(alone(prior, 0), image, (0.02,))[inside] - whole).max() > 0.1
+
+
+def test_more_candidates_than_shapes_change_nothing():
+    prior, image = MIXTURES["EPLL's"], noisy((20, 21))
+    np.testing.assert_array_equal(kernel(prior, image, (0.2,), candidates=20), kernel(prior, image, (0.2,)))
