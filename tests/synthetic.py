@@ -9,20 +9,23 @@ from examples import filter_bank
 from PIL import Image
 
 from heatprior.priors.experts import Experts
+from heatprior.priors.filters import FilterBank
+from heatprior.priors.gaussian_mixture import GaussianMixturePrior
 from heatprior.priors.patch import PatchPrior
 
 
 class DrawnFromPrior:
-    """What a PatchSource is to a training, with the patches of a known prior."""
+    """What a PatchSource is to a training, with the patches of a known prior, and with noise if asked for."""
 
     images = 1
 
-    def __init__(self, prior: PatchPrior) -> None:
+    def __init__(self, prior: PatchPrior | GaussianMixturePrior, sigma: float = 0.0) -> None:
         self.prior = prior
-        self.size = prior.filters.size
+        self.size = prior.size
+        self.sigma = sigma
 
     def draw(self, count, rng):
-        return self.prior.sample(count, rng=rng).T
+        return self.prior.sample(count, self.sigma, rng=rng).T
 
 
 def sparse_prior(components: int = 31) -> PatchPrior:
@@ -34,6 +37,16 @@ def sparse_prior(components: int = 31) -> PatchPrior:
         for j, width in enumerate(widths)
     ]
     return PatchPrior(filter_bank(3, 8), Experts(np.stack(logits)))
+
+
+def oriented_mixture(size: int = 4, **card: object) -> GaussianMixturePrior:
+    """Three shapes at three contrasts: patches that are smooth along rows, along columns, and along both."""
+    row, column = np.divmod(np.arange(size**2), size)
+    basis, covariances = FilterBank.dct(size).matrix, []
+    for along_rows, along_columns in [(0.2, 8.0), (8.0, 0.2), (4.0, 4.0)]:
+        distance = np.abs(row - row[:, None]) / along_rows + np.abs(column - column[:, None]) / along_columns
+        covariances.append(basis @ (0.02 * np.exp(-distance)) @ basis.T)
+    return GaussianMixturePrior(np.array(covariances), np.zeros((3, 3)), np.array([0.05, 0.5, 5.0]), card)
 
 
 def landscape(shape: tuple[int, int], rng: np.random.Generator) -> np.ndarray:

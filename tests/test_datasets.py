@@ -169,3 +169,15 @@ def test_what_is_no_folder_of_images_is_refused(tmp_path, name, message):
     (tmp_path / "empty").mkdir()
     with pytest.raises(InvalidInputError, match=message):
         folder_files(tmp_path / name)
+
+
+def test_noise_may_take_floats_beyond_the_range_but_no_further_than_it_goes(tmp_path):
+    noisy = np.array([[-0.3, 1.4], [0.5, 0.5]]).repeat(4, axis=0).repeat(4, axis=1)
+    np.save(tmp_path / "a.npy", noisy)
+    assert PatchSource([noisy], 3, 0.1).positions == 36
+    assert len(read_images([tmp_path / "a.npy"], 3, 0.1).images) == 1
+    for sigma in (0.0, 0.01):
+        with pytest.raises(InvalidInputError, match="rescale them"):
+            PatchSource([noisy], 3, sigma)
+        with pytest.raises(InvalidInputError, match="rescale them"):
+            read_images([tmp_path / "a.npy"], 3, sigma)

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 import heatprior as hp
 from heatprior import pictures
-from heatprior.pictures import draw_log, draw_patches, draw_prior
+from heatprior.pictures import draw_log, draw_patches, draw_prior, prior_figure
 from heatprior.priors.handmade import dct_prior
 
 NOWHERE = Path("never-written.png")
@@ -102,6 +102,18 @@ def test_below_each_filter_stand_its_potentials(drawn: list[Figure]):
             u = np.repeat(np.asarray(line.get_xdata())[:, None], prior.filters.count, axis=1)
             expected = -prior.experts.log_density(u, sigma * prior.filters.norms)[:, j]
             np.testing.assert_allclose(line.get_ydata(), expected)
+
+
+def test_curves_of_images_stand_below_the_potentials():
+    prior = dct_prior(3)
+    below = np.random.default_rng(0).random((5, 2, 31))
+    figure = prior_figure(prior, [4, 1], below)
+    for place in range(2):
+        _, potentials, images = figure.axes[3 * place : 3 * place + 3]
+        assert len(potentials.get_lines()) == len(images.get_lines()) == 5
+        assert images.get_position().y1 < potentials.get_position().y0
+        for line, values in zip(images.get_lines(), below[:, place], strict=True):
+            np.testing.assert_array_equal(line.get_ydata(), values)
 
 
 @pytest.mark.parametrize(("most", "shown"), [(1, 1), (3, 3), (8, 8), (100, 8)])

@@ -15,6 +15,8 @@ from heatprior.errors import ImageFileError, InvalidInputError
 from heatprior.images import SUFFIXES, image_files, read_grey
 from heatprior.kernels.patches import cut_patches
 
+FARTHEST = 10.0  # standard deviations that noise may take a pixel beyond [0, 1]: no noise goes that far
+
 
 class SkippedFile(NamedTuple):
     """A file that could not be used, and why."""
@@ -42,10 +44,11 @@ def folder_files(folder: Path) -> list[Path]:
     return files
 
 
-def read_images(files: Sequence[Path], size: int) -> ImageSet:
+def read_images(files: Sequence[Path], size: int, sigma: float = 0.0) -> ImageSet:
     """The images of these files that can be read and hold a patch of `size`×`size`; the others are listed.
 
-    Float images beyond [0, 1] are refused rather than skipped: most likely all of them are in other units.
+    Float images beyond [0, 1] are refused rather than skipped: most likely all of them are in other units. Images that
+    have noise of standard deviation `sigma` may go beyond as far as that takes them.
     """
     usable = ImageSet([], [], [])
     for path in files:
@@ -58,7 +61,7 @@ def read_images(files: Sequence[Path], size: int) -> ImageSet:
             reason = f"{path} is too small: {image.shape[0]}×{image.shape[1]} pixels"
             usable.skipped.append(SkippedFile(path, reason))
             continue
-        _check_range(image, str(path))
+        _check_range(image, str(path), sigma)
         usable.images.append(image)
         usable.files.append(path)
     if not usable.images:
@@ -73,14 +76,15 @@ class PatchSource:
     """Grey images scaled to [0, 1], from which random patches are cut.
 
     Images are uint8, uint16, or floats in [0, 1]. They stay as they came, if all are of one kind: 400 images of 481×321
-    take 62 MB. Among others, 8 bits become 16 (× 257, exactly) and all become float32.
+    take 62 MB. Among others, 8 bits become 16 (× 257, exactly) and all become float32. Noise of standard deviation
+    `sigma`, if the images have it, may take floats beyond [0, 1].
     """
 
-    def __init__(self, images: Sequence[NDArray[Any]], size: int) -> None:
+    def __init__(self, images: Sequence[NDArray[Any]], size: int, sigma: float = 0.0) -> None:
         for number, image in enumerate(images):
             if image.ndim != 2:
                 raise InvalidInputError(f"image {number} has shape {image.shape}; expected a grey image (H, W)")
-            _check_range(image, f"image {number}")
+            _check_range(image, f"image {number}", sigma)
         usable = [image for image in images if min(image.shape) >= size]
         if not usable:
             raise InvalidInputError(
@@ -127,13 +131,15 @@ def scaled(image: NDArray[Any]) -> NDArray[np.float32]:
     return (image * _full_scale(image.dtype)).astype(np.float32)
 
 
-def _check_range(image: NDArray[Any], name: str) -> None:
-    """Integers have a scale of their own; floats must keep to the one that they are read with."""
+def _check_range(image: NDArray[Any], name: str, sigma: float) -> None:
+    """Integers have a scale of their own; floats must keep to the one that they are read with, but for their noise."""
     if image.dtype.kind == "f":
         low, high = (float(image.min()), float(image.max())) if image.size else (0.0, 0.0)
-        if not (low >= 0.0 and high <= 1.0):  # NaN is refused too
+        beyond = FARTHEST * sigma
+        if not (low >= -beyond and high <= 1.0 + beyond):  # NaN is refused too
+            but = f", but for their noise of {sigma:g}" if sigma else ""
             raise InvalidInputError(
-                f"{name} has values from {low:g} to {high:g}; images of floats must lie in [0, 1]: rescale them"
+                f"{name} has values from {low:g} to {high:g}; images of floats must lie in [0, 1]{but}: rescale them"
             )
     elif image.dtype.newbyteorder("=") not in (np.dtype(np.uint8), np.dtype(np.uint16)):
         raise InvalidInputError(f"{name} is of type {image.dtype}; expected uint8, uint16, or floats in [0, 1]")

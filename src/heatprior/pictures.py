@@ -29,7 +29,8 @@ PANELS_PER_ROW = 5
 PANEL, PANEL_GAP, PANEL_TITLE, PANEL_NOTE = 2.2, 0.14, 0.3, 0.26  # inches
 GREY_QUANTILE = 0.995  # of the grey levels of a panel that its contrast shows; the rest is clipped
 
-FILTER, PLOT_WIDTH, PLOT_HEIGHT = 0.72, 0.92, 0.78  # inches
+FILTER, PLOT_WIDTH, PLOT_HEIGHT, PLOT_GAP = 0.72, 0.92, 0.78, 0.08  # inches
+BETWEEN_PLOTS = 0.14  # leaves room for the labels of both
 CELL_WIDTH, CELL_HEIGHT = 1.04, 1.9
 LEFT, RIGHT, TOP, BOTTOM = 0.58, 0.1, 0.58, 0.44
 LONGEST_NAME = 20  # letters of the prior's name that fit into the title
@@ -45,22 +46,32 @@ def draw_patches(patches: FloatArray, sigmas: Sequence[float], path: Path) -> No
         raise InvalidInputError(
             f"{len(patches)} levels of patches but {len(sigmas)} values of sigma; give one for each"
         )
-    columns = min(len(sigmas), PANELS_PER_ROW)
-    rows = ceil(len(sigmas) / columns)
+    titles = [f"σ = {sigma:g}" for sigma in sigmas]
+    save_figure(patches_figure(patches, titles, [contrast_of(level) for level in patches]), path)
+
+
+def contrast_of(patches: FloatArray) -> float:
+    """The grey level shown as white, −1 times as black: nearly all that occurs lies between."""
+    return float(np.quantile(np.abs(patches), GREY_QUANTILE)) or 1.0
+
+
+def patches_figure(patches: FloatArray, titles: Sequence[str], contrasts: Sequence[float]) -> Figure:
+    """Panels of patches or images (panels, count, H, W), with a title above and the grey level of white below."""
+    columns = min(len(titles), PANELS_PER_ROW)
+    rows = ceil(len(titles) / columns)
     across = ceil(sqrt(patches.shape[1]))
-    panel_height = PANEL * ceil(patches.shape[1] / across) / across
+    panel_height = PANEL * ceil(patches.shape[1] / across) / across * patches.shape[-2] / patches.shape[-1]
     step_across, step_down = PANEL + PANEL_GAP, PANEL_TITLE + panel_height + PANEL_NOTE
     figure = Figure(figsize=(columns * step_across + PANEL_GAP, rows * step_down))
-    for level, (sigma, drawn) in enumerate(zip(sigmas, patches, strict=True)):
-        row, column = divmod(level, columns)
+    for number, (title, contrast, drawn) in enumerate(zip(titles, contrasts, patches, strict=True)):
+        row, column = divmod(number, columns)
         axes = _axes(figure, PANEL_GAP + column * step_across, PANEL_TITLE + row * step_down, PANEL, panel_height)
-        contrast = float(np.quantile(np.abs(drawn), GREY_QUANTILE)) or 1.0
         axes.imshow(_mosaic(drawn, across), cmap="gray", vmin=-contrast, vmax=contrast, interpolation="nearest")
         axes.set_axis_off()
-        axes.set_title(f"σ = {sigma:g}", fontsize=11, pad=5)
+        axes.set_title(title, fontsize=11, pad=5)
         note = f"black −{contrast:.2g}, white {contrast:.2g}"
         axes.annotate(note, (0.5, 0), (0, -4), "axes fraction", "offset points", ha="center", va="top", fontsize=7.5)
-    save_figure(figure, path)
+    return figure
 
 
 def draw_prior(prior: PatchPrior, path: Path, *, filters: int = PAPER_FILTERS) -> None:
@@ -69,7 +80,20 @@ def draw_prior(prior: PatchPrior, path: Path, *, filters: int = PAPER_FILTERS) -
     Above each filter stand the values of its black and its white. Of more than `filters`, that many are shown, evenly
     spaced in the order of the norms.
     """
-    shown = _spread(np.argsort(prior.filters.norms, kind="stable"), filters)
+    save_figure(prior_figure(prior, by_norm(prior, filters)), path)
+
+
+def by_norm(prior: PatchPrior, most: int = PAPER_FILTERS) -> list[int]:
+    """The numbers of the filters by rising norm; of more than `most`, that many, evenly spaced."""
+    return _spread(np.argsort(prior.filters.norms, kind="stable"), most)
+
+
+def prior_figure(prior: PatchPrior, shown: Sequence[int], below: Sequence[FloatArray] | None = None) -> Figure:
+    """The filters of these numbers, each above its potentials, and below those, if given, the curves of images.
+
+    `below` has for each noise level of the paper an array (filters shown, points): −log of the marginals at equally
+    spaced responses over the range of the experts, NaN where they are not known.
+    """
     reach, size = prior.experts.reach, prior.filters.size
     responses = np.linspace(-reach, reach, 401)
     grid = np.repeat(responses[:, None], prior.filters.count, axis=1)
@@ -79,40 +103,64 @@ def draw_prior(prior: PatchPrior, path: Path, *, filters: int = PAPER_FILTERS) -
 
     columns = _columns(len(shown))
     rows = ceil(len(shown) / columns)
-    figure = Figure(figsize=(max(LEFT + columns * CELL_WIDTH + RIGHT, 5.2), TOP + rows * CELL_HEIGHT + BOTTOM))
+    cell_height = CELL_HEIGHT + (PLOT_HEIGHT + BETWEEN_PLOTS if below is not None else 0.0)
+    figure = Figure(figsize=(max(LEFT + columns * CELL_WIDTH + RIGHT, 5.2), TOP + rows * cell_height + BOTTOM))
     for place, j in enumerate(shown):
         row, column = divmod(place, columns)
-        left, top = LEFT + column * CELL_WIDTH, TOP + row * CELL_HEIGHT
+        left, top = LEFT + column * CELL_WIDTH, TOP + row * cell_height
         kernel = prior.filters.matrix[j].reshape(size, size)
         image = _axes(figure, left + (PLOT_WIDTH - FILTER) / 2, top, FILTER, FILTER)
         image.imshow(kernel, cmap="gray", interpolation="nearest")
         image.set(xticks=[], yticks=[])
         image.set_title(f"[{_number(kernel.min())}, {_number(kernel.max())}]", fontsize=7, pad=3)
-        plot = _axes(figure, left, top + FILTER + 0.08, PLOT_WIDTH, PLOT_HEIGHT)
-        for potential, colour in zip(potentials, COLOURS, strict=True):
-            plot.plot(responses, potential[:, place], color=colour, linewidth=1.0)
+        curves = [[potential[:, place] for potential in potentials]]
+        curves += [[marginal[place] for marginal in below]] if below is not None else []
+        plots = [
+            _axes(
+                figure, left, top + FILTER + PLOT_GAP + number * (PLOT_HEIGHT + BETWEEN_PLOTS), PLOT_WIDTH, PLOT_HEIGHT
+            )
+            for number in range(len(curves))
+        ]
         ticks = (-reach / 2, 0.0, reach / 2)
-        plot.set(xlim=(-reach, reach), ylim=limits, xticks=ticks, xticklabels=map(_number, ticks))
-        plot.yaxis.set_major_locator(MaxNLocator(4, integer=True))
-        plot.tick_params(labelsize=7, length=2, width=0.5, color="0.5", pad=2)
-        plot.tick_params(labelleft=column == 0, labelbottom=place + columns >= len(shown))
-        plot.grid(visible=True, color="0.9", linewidth=0.5)
-        for frame in (*image.spines.values(), *plot.spines.values()):
+        for plot, lines in zip(plots, curves, strict=True):
+            for line, colour in zip(lines, COLOURS, strict=True):
+                plot.plot(np.linspace(-reach, reach, len(line)), line, color=colour, linewidth=1.0)
+            plot.set(xlim=(-reach, reach), ylim=limits, xticks=ticks, xticklabels=map(_number, ticks))
+            plot.yaxis.set_major_locator(MaxNLocator(4, integer=True))
+            plot.tick_params(labelsize=7, length=2, width=0.5, color="0.5", pad=2)
+            plot.tick_params(labelleft=column == 0, labelbottom=place + columns >= len(shown) and plot is plots[-1])
+            plot.grid(visible=True, color="0.9", linewidth=0.5)
+        for frame in (frame for axes in (image, *plots) for frame in axes.spines.values()):
             frame.set(linewidth=0.5, color="0.5")
-    _label(figure, prior, len(shown))
-    save_figure(figure, path)
+    _label(
+        figure, prior, len(shown), "potential −log ψ" + (", and below it −log h of images" if len(curves) > 1 else "")
+    )
+    return figure
 
 
-def draw_log(steps: Sequence[float], losses: Sequence[float], psnr: Mapping[str, Sequence[float]], path: Path) -> None:
+def draw_log(
+    steps: Sequence[float],
+    losses: Sequence[float],
+    psnr: Mapping[str, Sequence[float]],
+    path: Path,
+    *,
+    held_out: Sequence[float] = (),
+) -> None:
     """How a training went: the loss over the steps and, where there is any, the PSNR of each noise level below it.
 
-    Values of NaN are left out; points of the same level are joined.
+    `held_out` is the loss on other images, where it is known. Values of NaN are left out; points of the same level are
+    joined.
     """
     validated = {name: np.isfinite(values) for name, values in psnr.items() if np.isfinite(values).any()}
     figure = Figure(figsize=(7.0, 5.6 if validated else 3.2), layout="constrained")
     panels = figure.subplots(2 if validated else 1, sharex=True, squeeze=False)[:, 0]
     panels[0].plot(steps, losses, color=COLOURS[1], linewidth=1.0)
     panels[0].set(ylabel="loss", title="loss, mean over each interval")
+    known = np.isfinite(held_out)
+    if known.any():
+        others = np.asarray(steps)[known], np.asarray(held_out)[known]
+        panels[0].plot(*others, color=COLOURS[4], marker=".", linewidth=1.0, label="held out")
+        panels[0].legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
     for (name, valid), colour in zip(validated.items(), COLOURS[1:], strict=False):
         panels[-1].plot(
             np.asarray(steps)[valid], np.asarray(psnr[name])[valid], color=colour, marker=".", linewidth=1.0, label=name
@@ -126,7 +174,7 @@ def draw_log(steps: Sequence[float], losses: Sequence[float], psnr: Mapping[str,
     save_figure(figure, path)
 
 
-def _label(figure: Figure, prior: PatchPrior, shown: int) -> None:
+def _label(figure: Figure, prior: PatchPrior, shown: int, axis: str) -> None:
     """Title, names of the axes and the one legend."""
     width, height = figure.get_size_inches()
     count, size = prior.filters.count, prior.filters.size
@@ -137,7 +185,7 @@ def _label(figure: Figure, prior: PatchPrior, shown: int) -> None:
     )  # the font's letters
     title = f"{name}: {which} filters of {size}×{size} pixels, by rising norm"
     figure.text(LEFT / width, 1 - 0.12 / height, title, fontsize=10, va="top", parse_math=False)
-    figure.text(0.1 / width, 0.5, "potential −log ψ", fontsize=8, rotation="vertical", va="center")
+    figure.text(0.1 / width, 0.5, axis, fontsize=8, rotation="vertical", va="center")
     figure.text(0.5, 0.42 / height, "response", fontsize=8, ha="center", va="center")
     lines = figure.axes[1].get_lines()
     names = [f"σ = {sigma:g}" for sigma in PAPER_SIGMAS]
@@ -151,13 +199,13 @@ def _axes(figure: Figure, left: float, top: float, width: float, height: float) 
 
 
 def _mosaic(patches: FloatArray, across: int) -> FloatArray:
-    """Patches (count, b, b) in rows of `across`, one pixel apart; the gaps are NaN and stay empty."""
-    count, size = patches.shape[:2]
+    """Patches (count, H, W) in rows of `across`, one pixel apart; the gaps are NaN and stay empty."""
+    count, height, width = patches.shape
     down = ceil(count / across)
-    padded = np.full((down * across, size + 1, size + 1), np.nan)
-    padded[:count, :size, :size] = patches
-    sheet = padded.reshape(down, across, size + 1, size + 1).swapaxes(1, 2)
-    return sheet.reshape(down * (size + 1), across * (size + 1))[:-1, :-1]
+    padded = np.full((down * across, height + 1, width + 1), np.nan)
+    padded[:count, :height, :width] = patches
+    sheet = padded.reshape(down, across, height + 1, width + 1).swapaxes(1, 2)
+    return sheet.reshape(down * (height + 1), across * (width + 1))[:-1, :-1]
 
 
 def _spread(order: np.ndarray[tuple[int], np.dtype[np.intp]], most: int) -> list[int]:

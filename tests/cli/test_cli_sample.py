@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from command_line import Run, assert_refused, contents
+from whole_images import convolutional_prior, wavelet_prior
 
 import heatprior as hp
 
@@ -52,6 +53,24 @@ def test_takes_a_prior_by_its_path(run: Run, folder: Path):
     assert np.load(folder / "patches.npy").shape == (1, 1, 3, 3)
 
 
+def test_whole_images_have_the_size_that_is_asked_for(run: Run, folder: Path):
+    prior = wavelet_prior(1, 2)
+    prior.save("whole.safetensors")
+    outcome = run("sample", "whole.safetensors", "--size", "12x20", "--sigma", 0.1, "--seed", 3, "-o", "images.npy")
+    assert outcome.out == "wrote images.npy: 1 images of 12×20 pixels at each sigma of 0.1\n"
+    images = np.load(folder / "images.npy")
+    assert images.shape == (1, 1, 12, 20)
+    drawn = hp.load(folder / "whole.safetensors").sample(1, 0.1, rng=np.random.default_rng(3), shape=(12, 20))
+    np.testing.assert_array_equal(images[0], drawn.astype(np.float32))
+    assert run("sample", "whole.safetensors", "--size", "12X20", "-o", "images.png").code == 0
+
+
+def test_draws_by_langevin_dynamics(run: Run, folder: Path):
+    convolutional_prior(1, 2).save("whole.safetensors")
+    assert run("sample", "whole.safetensors", "--size", "4x6", "--count", 2, "--sigma", 5, "-o", "images.npy").code == 0
+    assert np.load(folder / "images.npy").shape == (1, 2, 4, 6)
+
+
 def test_force_replaces(run: Run, folder: Path):
     assert run("sample", "--force", "-o", "old.png").code == 0
     assert (folder / "old.png").read_bytes().startswith(b"\x89PNG")
@@ -78,6 +97,10 @@ def test_force_replaces(run: Run, folder: Path):
         ("cut.safetensors -o new.png", "get a fresh copy"),
         ("headless.safetensors -o new.png", "get a fresh copy"),
         ("empty.safetensors -o new.png", "get a fresh copy"),
+        ("--size 12x12 -o new.png", "leave out --size"),
+        ("wavelet --size 12 -o new.png", "such as 128x128"),
+        ("wavelet --size 0x12 -o new.png", "such as 128x128"),
+        ("wavelet --size 12x9999 -o new.png", "such as 128x128"),
         ("-o new.gif", ".png, .pdf, .svg or .npy"),
         ("-o new", ".png, .pdf, .svg or .npy"),
         ("-o old.png", "--force"),

@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 from command_line import Run, assert_refused, contents
+from examples import gaussian_mixture
+from whole_images import convolutional_prior, wavelet_prior
 
 from heatprior.priors.handmade import dct_prior
 
@@ -25,6 +27,31 @@ def test_tells_the_card_and_draws(run: Run, folder: Path):
 def test_names_the_picture_after_the_prior(run: Run, folder: Path):
     assert run("show", "mine.safetensors").code == 0
     assert (folder / "mine.png").exists()
+
+
+def test_a_mixture_is_told_and_drawn(run: Run, folder: Path):
+    gaussian_mixture(3, 4, (0.5, 2.0)).save("many.safetensors")
+    outcome = run("show", "many.safetensors", "--filters", 3)
+    assert (outcome.code, outcome.err) == (0, "")
+    facts = dict(line.split(maxsplit=1) for line in outcome.out.replace("patch size", "patch-size").splitlines())
+    assert facts["kind"] == "mixture"
+    assert facts["patch-size"] == "3×3 pixels"
+    assert facts["shapes"] == "4"
+    assert facts["contrasts"] == "2, from 0.5 to 2"
+    assert facts["parameters"] == str(4 * 36 + 8)
+    assert (folder / "many.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(("prior", "bands"), [(convolutional_prior(2, 3), 6), (wavelet_prior(1, 3, 1), 18)])
+def test_a_prior_of_whole_images_is_told_and_drawn(run: Run, folder: Path, prior, bands: int):
+    prior.save("whole.safetensors")
+    outcome = run("show", "whole.safetensors")
+    assert (outcome.code, outcome.err) == (0, "")
+    facts = dict(line.split(maxsplit=1) for line in outcome.out.splitlines())
+    assert facts["kind"] in ("convolutional", "wavelet")
+    assert facts["bands"].startswith(f"{bands}: ")
+    assert facts["parameters"] == str(prior.parameters)
+    assert (folder / "whole.png").read_bytes().startswith(b"\x89PNG")
 
 
 @pytest.mark.usefixtures("folder")

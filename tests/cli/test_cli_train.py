@@ -20,6 +20,7 @@ import heatprior as hp
 from heatprior.cli import train as module
 
 QUICK = ("--size", 3, "--components", 11, "--batch", 40, "--steps", 20)
+MIXTURE = ("--kind", "mixture", "--size", 3, "--shapes", 2, "--contrasts", 2, "--batch", 40, "--steps", 20)
 
 
 @pytest.fixture
@@ -69,6 +70,51 @@ def test_trains_and_says_where_the_prior_is_and_how_to_look_at_it(run: Run, work
     assert "trained on  the folder photos" in shown.out
 
 
+def test_trains_a_mixture_in_the_same_folder_and_shows_it(run: Run, workplace: Path):
+    outcome = run("train", "photos", "-o", "mine", *MIXTURE, "--validation", "photos")
+    assert (outcome.code, outcome.err) == (0, "")
+    assert sorted(path.name for path in (workplace / "mine").iterdir()) == [
+        "checkpoint.safetensors",
+        "config.json",
+        "log.csv",
+        "loss.png",
+        "prior.safetensors",
+        "shapes.png",
+    ]
+    settings = json.loads(Path("mine/config.json").read_text())
+    assert settings["kind"] == "mixture"
+    assert settings["training"] == {
+        "size": 3, "shapes": 2, "contrasts": 2, "batch": 40, "steps": 20, "sigma": 0.0, "seed": 0
+    }  # fmt: skip
+    prior = hp.load("mine/prior.safetensors")
+    assert isinstance(prior, hp.GaussianMixturePrior)
+    assert prior.log_weights.shape == (2, 2)
+    assert {"log_likelihood", "psnr25"} <= set(prior.card["validation"])
+    before = Path("mine/prior.safetensors").read_bytes()
+    assert run("train", "-o", "mine", "--resume").code == 0
+    assert Path("mine/prior.safetensors").read_bytes() == before
+    shown = run("show", "mine/prior.safetensors")
+    assert shown.code == 0
+    assert "shapes      2\n" in shown.out
+    assert "contrasts   2, from 0.5 to 2\n" in shown.out
+    assert Path("prior.png").read_bytes().startswith(b"\x89PNG")
+    assert run("sample", "mine/prior.safetensors", "--count", 4, "-o", "patches.npy").code == 0
+    assert np.load("patches.npy").shape == (5, 4, 3, 3)
+
+
+def test_trains_a_mixture_on_noisy_images_if_their_noise_is_told(run: Run, workplace: Path):
+    rng = np.random.default_rng(0)
+    (workplace / "noisy").mkdir()
+    for number in range(2):
+        clean = rng.random((30, 1)) * np.ones((30, 30))
+        np.save(workplace / "noisy" / f"{number}.npy", clean + 0.1 * rng.standard_normal((30, 30)))
+    assert_refused(run("train", "noisy", "-o", "mine", *MIXTURE), "must lie in [0, 1]: rescale them")
+    assert run("train", "noisy", "-o", "mine", *MIXTURE[:-4], "--batch", 500, "--steps", 20, "--sigma", 0.1).code == 0
+    prior = hp.load("mine/prior.safetensors")
+    assert prior.card["training"]["sigma"] == 0.1
+    assert prior.variances.min() * prior.contrasts.max() < 0.1 * 0.1**2  # clean rows are constant
+
+
 @pytest.mark.usefixtures("workplace")
 def test_options_reach_the_settings(run: Run):
     options = ("--sigma", 0.02, "--optimizer", "ipalm", "--seed", 5, "--reach", 0.5, "--filter-rate", 0.01)
@@ -82,19 +128,25 @@ def test_options_reach_the_settings(run: Run):
     assert "psnr15" in hp.load("mine/prior.safetensors").card["validation"]
 
 
-def test_every_default_in_the_help_is_that_of_the_settings():
+@pytest.mark.parametrize(
+    ("config", "words", "not_offered"),
+    [
+        (hp.TrainingConfig, r"\[default: ([\w.]+)(?:; mixture: [\w.]+)?\]$", {"projection_steps"}),
+        (hp.MixtureConfig, r"\[(?:default: [\w.]+; )?(?:mixture|default): ([\w.]+)\]$", set()),
+    ],
+)
+def test_every_default_in_the_help_is_that_of_the_settings(config: type, words: str, not_offered: set[str]):
     """The help must not load the settings, which load numba: so it repeats their defaults."""
-    fields = hp.TrainingConfig.__dataclass_fields__
+    fields = config.__dataclass_fields__
     shown = {}
     for name, parameter in inspect.signature(module.train, eval_str=True).parameters.items():
         (option, *_) = parameter.annotation.__metadata__
-        found = re.search(r"\[default: ([\w.]+)\]$", option.help or "")
+        found = re.search(words, option.help or "")
         if found and name in fields:
             shown[name] = found[1]
     assert shown == {name: str(fields[name].default) for name in shown}
-    assert {"size", "steps", "batch", "sigma_max", "optimizer", "seed"} <= set(shown)
-    not_offered = set(fields) - set(shown)
-    assert not_offered == {"projection_steps"}
+    assert {"size", "steps", "batch", "seed"} <= set(shown)
+    assert set(fields) - set(shown) == not_offered
 
 
 def test_skipped_files_are_told(run: Run, workplace: Path):
@@ -158,6 +210,12 @@ def test_force_begins_anew_and_resume_goes_on(run: Run):
         ("photos -o mine --sigma 0.1 --sigma-max 0.4", "leave out"),
         ("photos -o mine --optimizer newton", "--help"),
         ("photos -o mine --resume", "leave out --resume"),
+        ("photos -o mine --kind wavelet", "--help"),
+        ("photos -o mine --shapes 5", "--shapes belongs to --kind mixture and this is --kind patch; leave it out"),
+        ("photos -o mine --kind mixture --filter-rate 1", "--filter-rate belongs to --kind patch and this is"),
+        ("photos -o mine --kind mixture --sigma-max 1", "--sigma-max belongs to --kind patch"),
+        ("photos -o mine --kind mixture --shapes 0", "at least 1"),
+        ("photos -o mine --kind mixture --sigma 25", "divide by 255"),
         ("bsds500 -o mine --data nothing", "heatprior data"),
         ("photos -o missing/mine", "create the folder first"),
         ("photos -o notes.txt", "it is a file"),
@@ -180,6 +238,8 @@ def test_refuses_in_one_line_and_leaves_nothing(run: Run, workplace: Path, argum
         ("photos -o mine --resume --steps 30", "was begun with steps = 20 and cannot go on with 30"),
         ("photos -o mine --resume --seed 3", "was begun with seed = 0"),
         ("other -o mine --resume", "not those with which"),
+        ("-o mine --resume --kind mixture", "was begun with --kind patch; leave that out"),
+        ("-o mine --resume --shapes 3", "--shapes belongs to --kind mixture and this is --kind patch"),
     ],
 )
 def test_a_run_that_exists_is_kept(run: Run, workplace: Path, arguments: str, remedy: str):

@@ -1,6 +1,7 @@
 """A run can be interrupted, killed, resumed; nothing is lost, and its end is the same bits."""
 
 import csv
+import json
 import os
 import random
 import signal
@@ -82,6 +83,14 @@ def test_a_run_that_stops_and_goes_on_ends_with_the_same_bytes(tmp_path, photos,
     for name in ("prior.safetensors", "config.json"):
         assert (broken.folder / name).read_bytes() == (whole.folder / name).read_bytes()
     assert timeless(broken.folder) == timeless(whole.folder)
+
+
+def test_settings_from_before_there_were_kinds_are_those_of_a_patch_prior(tmp_path, photos):
+    run = begun(tmp_path / "run", photos)
+    values = json.loads((run.folder / "config.json").read_text())
+    assert values.pop("kind") == "patch"
+    (run.folder / "config.json").write_text(json.dumps(values))
+    assert run.settings().training == CONFIG
 
 
 def test_a_finished_run_that_goes_on_changes_nothing(tmp_path, photos):
@@ -191,7 +200,7 @@ def test_a_damaged_checkpoint_is_refused(tmp_path, photos, content):
         run.train(new_loop(photos))
 
 
-@pytest.mark.parametrize("content", ["", "[]", "{}", '{"training": {"sise": 7}}'])
+@pytest.mark.parametrize("content", ["", "[]", "{}", '{"training": {"sise": 7}}', '{"kind": "none", "training": {}}'])
 def test_a_damaged_config_is_refused(tmp_path, photos, content):
     run = begun(tmp_path / "run", photos)
     (run.folder / "config.json").write_text(content)
@@ -200,12 +209,18 @@ def test_a_damaged_config_is_refused(tmp_path, photos, content):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs SIGKILL")
-@pytest.mark.parametrize("optimizer", ["adam", "ipalm"])
-def test_a_run_that_is_killed_and_resumed_ends_bit_identical(tmp_path, photos, optimizer):
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "--components 11 --optimizer adam --batch 200 --steps 600",
+        "--components 11 --optimizer ipalm --batch 200 --steps 600",
+        "--kind mixture --shapes 3 --contrasts 2 --batch 1000 --steps 300",
+    ],
+)
+def test_a_run_that_is_killed_and_resumed_ends_bit_identical(tmp_path, photos, kind):
     """Killed with SIGKILL at some moment of its work, which the speed of the machine decides."""
     command = [sys.executable, "-m", "heatprior", "train", "--checkpoint", "0.02", "-o"]
-    settings = [str(photos), "--size", "3", "--components", "11", "--batch", "200", "--steps", "600"]
-    settings += ["--validation", str(photos), "--optimizer", optimizer]
+    settings = [str(photos), "--size", "3", "--validation", str(photos), *kind.split()]
     for name in ("whole", "killed"):
         (tmp_path / name).mkdir()
     whole, killed = tmp_path / "whole" / "run", tmp_path / "killed" / "run"

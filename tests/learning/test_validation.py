@@ -2,12 +2,15 @@
 
 import numpy as np
 import pytest
+from examples import gaussian_mixture
 from synthetic import landscape
 
 from heatprior import InvalidInputError, load
+from heatprior.datasets import PatchSource
 from heatprior.learning.validation import Validation, held_out
+from heatprior.patches import average, extract
 from heatprior.priors.averaging import averaged_posterior_mean
-from heatprior.trials import LEVELS, psnr
+from heatprior.trials import LEVELS, psnr, with_noise
 
 
 def test_psnr_is_that_of_clipped_images_with_peak_one():
@@ -53,3 +56,25 @@ def test_one_in_ten_is_held_out_evenly(count, kept):
 def test_never_more_than_eight_are_held_out():
     assert len(set(held_out(5000))) == 8
     assert max(held_out(5000)) < 5000
+
+
+def test_the_likelihood_of_a_mixture_is_that_of_patches_of_the_images_with_their_noise():
+    rng, prior = np.random.default_rng(1), gaussian_mixture(3, 2, (0.5, 2.0))
+    images = [np.uint8(255 * landscape((40, 40), rng))]
+    for sigma in (0.0, 0.1):
+        patches = PatchSource(images, 3).draw(20_000, np.random.default_rng(0)).T
+        expected = prior.log_prob(patches, sigma).mean()
+        assert Validation(images, 3, sigma).log_likelihood(prior) == pytest.approx(expected, abs=1e-3)
+
+
+def test_a_mixture_is_validated_by_one_step_of_empirical_bayes_as_well():
+    """Against the posterior means of all patches, averaged. With one shape the fast step has none to choose from."""
+    rng, prior = np.random.default_rng(1), gaussian_mixture(4, 1, (0.05, 0.5))
+    clean = landscape((30, 31), rng).astype(np.float32)
+    expected = []
+    for level in LEVELS:
+        noisy = with_noise(clean, 0, level / 255)
+        patches = extract(noisy, 4)
+        denoised = average(prior.posterior(patches, level / 255).mean, clean.shape, 4)
+        expected.append(psnr(denoised, clean))
+    np.testing.assert_allclose(Validation([clean], 4).psnr(prior), expected, rtol=0, atol=0.03)

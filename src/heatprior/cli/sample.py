@@ -1,4 +1,4 @@
-"""`heatprior sample`: patches drawn from a prior at given noise levels, as a picture or as an array."""
+"""`heatprior sample`: patches or images drawn from a prior at given noise levels, as a picture or as an array."""
 
 from __future__ import annotations
 
@@ -13,9 +13,13 @@ Examples:
   heatprior sample -o patches.png
   heatprior sample patch7 --sigma 0 --sigma 0.3 --count 100 --seed 7 -o patches.npy
   heatprior sample mine.safetensors -o mine.pdf
+  heatprior sample wavelet --size 128x128 -o images.png       whole images, if the prior describes them
 """
 MOST_PATCHES = 10_000_000
 MOST_DRAWN = 1024  # patches of one noise level that a picture can still show
+PATCHES, IMAGES = 36, 1  # at each level, unless told otherwise
+SIZE = "128x128"
+LARGEST_SIDE = 4096
 
 
 def sample(
@@ -31,14 +35,27 @@ def sample(
         list[float],
         typer.Option(metavar="S", help="Standard deviation of the noise, grey levels being 0 to 1; may be repeated."),
     ] = SIGMAS,
-    count: Annotated[int, typer.Option(metavar="N", min=1, max=MOST_PATCHES, help="Patches at each level.")] = 36,
+    count: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            min=1,
+            max=MOST_PATCHES,
+            help="Patches or images at each level.  [default: 36 patches, 1 image]",
+        ),
+    ] = None,
+    size: Annotated[
+        str | None,
+        typer.Option(metavar="HxW", help="Pixels of a whole image, for priors of whole images.  [default: 128x128]"),
+    ] = None,
     seed: Annotated[int, typer.Option(metavar="K", min=0, help="Start of the random numbers.")] = 0,
     force: Annotated[bool, typer.Option("--force", help="Replace the output if it exists.")] = False,
 ) -> None:
-    """Draw patches from a prior at given noise levels.
+    """Draw patches, or whole images, from a prior at given noise levels.
 
     The levels share their random numbers, so that like places show like patches. An array has the shape
-    (levels, count, b, b), type float32.
+    (levels, count, b, b), type float32; of whole images (levels, count, H, W). Those of `conv` take a while: they are
+    drawn by Langevin dynamics.
     """
     import numpy as np
 
@@ -46,23 +63,45 @@ def sample(
     from heatprior.errors import InvalidInputError
     from heatprior.files import check_output, replacing
     from heatprior.pictures import SUFFIXES, draw_patches
+    from heatprior.priors.gaussian_mixture import GaussianMixturePrior
+    from heatprior.priors.patch import PatchPrior
 
     suffix = output.suffix.lower()
     if suffix not in (*SUFFIXES, ".npy"):
         raise InvalidInputError(f"cannot write {output}: it must be a name that ends in {', '.join(SUFFIXES)} or .npy")
-    if suffix in SUFFIXES and count > MOST_DRAWN:
+    if suffix in SUFFIXES and count is not None and count > MOST_DRAWN:
         raise InvalidInputError(f"{count} patches do not fit in a picture; at most {MOST_DRAWN}, or write them to .npy")
+    shape = _shape(size or SIZE)
     check_output(output, force=force)
 
     loaded = load(prior)
-    size = loaded.filters.size
-    patches = np.empty((len(sigma), count, size, size), np.float32)
-    for level, noise in enumerate(sigma):
-        patches[level] = loaded.sample(count, noise, rng=np.random.default_rng(seed)).reshape(-1, size, size)
+    if isinstance(loaded, PatchPrior | GaussianMixturePrior):
+        if size is not None:
+            raise InvalidInputError(
+                f"{prior} describes patches; leave out --size, or take a prior of images as wavelet"
+            )
+        what, count, shape = "patches", count or PATCHES, (loaded.size, loaded.size)
+        draws = [loaded.sample(count, noise, rng=np.random.default_rng(seed)) for noise in sigma]
+    else:
+        what, count = "images", count or IMAGES
+        draws = [loaded.sample(count, noise, rng=np.random.default_rng(seed), shape=shape) for noise in sigma]
+    patches = np.array([drawn.reshape(count, *shape) for drawn in draws], np.float32)
     if suffix == ".npy":
         with replacing(output) as temporary, temporary.open("wb") as file:
             np.save(file, patches)
     else:
         draw_patches(patches, sigma, output)
     levels = ", ".join(f"{noise:g}" for noise in sigma)
-    typer.echo(f"wrote {output}: {count} patches of {size}×{size} pixels at each sigma of {levels}")
+    typer.echo(f"wrote {output}: {count} {what} of {shape[0]}×{shape[1]} pixels at each sigma of {levels}")
+
+
+def _shape(size: str) -> tuple[int, int]:
+    """The two sides that a text such as 128x96 names."""
+    from heatprior.errors import InvalidInputError
+
+    sides = size.lower().split("x")
+    if len(sides) != 2 or not all(
+        side.isascii() and side.isdigit() and 1 <= int(side) <= LARGEST_SIDE for side in sides
+    ):
+        raise InvalidInputError(f"size is {size!r}; expected height and width in pixels, such as 128x128")
+    return int(sides[0]), int(sides[1])

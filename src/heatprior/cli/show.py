@@ -1,4 +1,4 @@
-"""`heatprior show`: what a prior is, as a short card, and its filters and potentials as a picture."""
+"""`heatprior show`: what a prior is, as a short card, and as a picture: filters and potentials, or shapes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
+    from heatprior.priors.convolutional import ConvolutionalPrior
+    from heatprior.priors.gaussian_mixture import GaussianMixturePrior
     from heatprior.priors.patch import PatchPrior
+    from heatprior.priors.wavelet import WaveletPrior
 
 EXAMPLES = """\b
 Examples:
@@ -25,27 +28,45 @@ def show(
         typer.Option("--output", "-o", metavar="FILE", help="The picture: .png, .pdf or .svg.  [default: PRIOR.png]"),
     ] = None,
     filters: Annotated[
-        int, typer.Option(metavar="N", min=1, help="Draw at most so many filters, evenly spaced by norm.")
-    ] = 112,
+        int | None,
+        typer.Option(
+            metavar="N",
+            min=1,
+            help="Draw at most so many filters, evenly spaced by norm, or shapes.  [default: 112, 12]",
+        ),
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace the output if it exists.")] = False,
 ) -> None:
-    """Tell what a prior is, and draw its filters and potentials.
+    """Tell what a prior is, and draw its filters and potentials, or the shapes of a mixture.
 
     The filters come in the order of their norms, each with the values of its black and white, and below it the
-    potentials −log ψ at five noise levels.
+    potentials −log ψ at five noise levels. The shapes come most frequent first, each with its leading axes and the
+    weights of its contrasts.
     """
     from heatprior import load
+    from heatprior.band_pictures import draw_bands
     from heatprior.errors import InvalidInputError
     from heatprior.files import check_output
-    from heatprior.pictures import SUFFIXES, draw_prior
+    from heatprior.mixture_pictures import SHAPES, draw_mixture
+    from heatprior.pictures import PAPER_FILTERS, SUFFIXES, draw_prior
+    from heatprior.priors.gaussian_mixture import GaussianMixturePrior
+    from heatprior.priors.patch import PatchPrior
 
     output = output or Path(f"{Path(prior).stem or 'prior'}.png")
     if output.suffix.lower() not in SUFFIXES:
         raise InvalidInputError(f"cannot write {output}: it must be a name that ends in {', '.join(SUFFIXES)}")
     check_output(output, force=force)
     loaded = load(prior)
-    draw_prior(loaded, output, filters=filters)
-    for name, value in _summary(loaded).items():
+    if isinstance(loaded, PatchPrior):
+        draw_prior(loaded, output, filters=filters or PAPER_FILTERS)
+        facts = _summary(loaded)
+    elif isinstance(loaded, GaussianMixturePrior):
+        draw_mixture(loaded, output, shapes=filters or SHAPES)
+        facts = _mixture_summary(loaded)
+    else:
+        draw_bands(loaded, output)
+        facts = _bands_summary(loaded)
+    for name, value in facts.items():
         typer.echo(f"{_one_line(name):<12}{_one_line(value)}")
     typer.echo(f"wrote {output}")
 
@@ -60,6 +81,40 @@ def _summary(prior: PatchPrior) -> dict[str, object]:
         "patch size": f"{prior.filters.size}×{prior.filters.size} pixels",
         "filters": f"{prior.filters.count}, of norm {norms.min():.2g} to {norms.max():.2g}",
         "components": f"{experts.logits.shape[1]} per filter, over responses of ±{experts.reach:g}",
+        "parameters": prior.parameters,
+    }
+    return facts | {key: value for key, value in prior.card.items() if key not in facts}
+
+
+def _mixture_summary(prior: GaussianMixturePrior) -> dict[str, object]:
+    from heatprior.priors.gaussian_mixture import KIND
+
+    shapes, contrasts = prior.log_weights.shape
+    facts: dict[str, object] = {
+        "name": prior.card.get("name", "none"),
+        "kind": KIND,
+        "patch size": f"{prior.size}×{prior.size} pixels",
+        "shapes": shapes,
+        "contrasts": f"{contrasts}, from {prior.contrasts.min():.3g} to {prior.contrasts.max():.3g}",
+        "parameters": prior.parameters,
+    }
+    return facts | {key: value for key, value in prior.card.items() if key not in facts}
+
+
+def _bands_summary(prior: ConvolutionalPrior | WaveletPrior) -> dict[str, object]:
+    from heatprior.priors import convolutional, wavelet
+    from heatprior.priors.tilings import Tiling
+
+    bands, experts = prior.bands, prior.experts
+    if isinstance(bands, Tiling):
+        kind, where = convolutional.KIND, f"{bands.scales} rings of frequencies × {bands.orientations} orientations"
+    else:
+        kind, where = wavelet.KIND, f"{bands.levels} levels of an orthonormal wavelet of {bands.scaling.size} taps"
+    facts: dict[str, object] = {
+        "name": prior.card.get("name", "none"),
+        "kind": kind,
+        "bands": f"{bands.count}: {where}",
+        "components": f"{experts.logits.shape[1]} per band, over responses of ±{experts.reach:g}",
         "parameters": prior.parameters,
     }
     return facts | {key: value for key, value in prior.card.items() if key not in facts}

@@ -27,14 +27,19 @@ from safetensors.numpy import save_file
 from heatprior.arrays import FloatArray
 from heatprior.errors import InvalidInputError, OutputFileError, TrainingError
 from heatprior.files import replacing
+from heatprior.learning.kinds import CONFIGS, AnyConfig, kind_of
 from heatprior.learning.loop import Loop, Record
-from heatprior.learning.training import Progress, TrainingConfig
+from heatprior.learning.mixtures import MixtureConfig
+from heatprior.learning.training import Progress
+from heatprior.priors import patch
+from heatprior.priors.gaussian_mixture import GaussianMixturePrior
 from heatprior.priors.patch import PatchPrior
 from heatprior.trials import LEVELS
 
 CONFIG, LOG, CHECKPOINT, PRIOR = "config.json", "log.csv", "checkpoint.safetensors", "prior.safetensors"
 PSNR_COLUMNS = tuple(f"psnr{level}" for level in LEVELS)
 COLUMNS = ("step", "loss", *PSNR_COLUMNS, "steps_per_second", "seconds")
+MIXTURE_COLUMNS = (*COLUMNS[:2], "log_likelihood", *COLUMNS[2:])
 HEADER = "heatprior-run"
 CHECKPOINT_SECONDS = 30.0
 
@@ -46,7 +51,7 @@ class RunSettings:
     The places are those of `gather`.
     """
 
-    training: TrainingConfig
+    training: AnyConfig
     images: str
     validation: str | None
     data: str | None
@@ -54,13 +59,14 @@ class RunSettings:
 
     def to_json(self) -> str:
         """As text that people can read."""
-        return json.dumps(asdict(self), indent=2, ensure_ascii=False) + "\n"
+        return json.dumps({"kind": kind_of(self.training)} | asdict(self), indent=2, ensure_ascii=False) + "\n"
 
     @classmethod
     def from_json(cls, text: str) -> RunSettings:
         """The inverse of `to_json`."""
         values = json.loads(text)
-        return cls(**{**values, "training": TrainingConfig(**values["training"])})
+        config = CONFIGS[values.pop("kind", patch.KIND)]  # once there was only one
+        return cls(**{**values, "training": config(**values["training"])})
 
 
 class Run:
@@ -125,11 +131,11 @@ class Run:
         if path.exists():
             loop.restore(_read_checkpoint(path, self.settings()))
         done = loop.training.done - loop.is_due()  # a row that is still to come is not there yet
-        rows = [row for row in self.log() if row["step"] <= done]
+        rows, columns = [row for row in self.log() if row["step"] <= done], self._columns()
         with self._writing(LOG), replacing(self.folder / LOG) as temporary, temporary.open("w", newline="") as file:
             writer = csv.writer(file)
-            writer.writerow(COLUMNS)
-            writer.writerows(_cells(row) for row in rows)
+            writer.writerow(columns)
+            writer.writerows(_cells(row, columns) for row in rows)
 
     def train(
         self,
@@ -139,7 +145,7 @@ class Run:
         stop: Callable[[], bool] = lambda: False,
         card: Mapping[str, Any] | None = None,
         checkpoint_seconds: float = CHECKPOINT_SECONDS,
-    ) -> PatchPrior | None:
+    ) -> PatchPrior | GaussianMixturePrior | None:
         """Go on from the last checkpoint to the end and write the prior; save and return None when `stop` says so."""
         self.resume(loop)
         settings, saved = self.settings(), time.monotonic()
@@ -165,11 +171,11 @@ class Run:
         path = self.folder / LOG
         if not path.exists():
             return []
-        rows = []
+        rows, columns = [], self._columns()
         with path.open(newline="") as file:
             for row in csv.DictReader(file):
                 try:
-                    rows.append({name: float(row[name] or "nan") for name in COLUMNS})
+                    rows.append({name: float(row[name] or "nan") for name in columns})
                 except (KeyError, ValueError, TypeError):
                     continue
         return rows
@@ -177,15 +183,19 @@ class Run:
     def _validation(self) -> dict[str, Any]:
         """The last validation, from the log, for the card."""
         for row in reversed(self.log()):
-            psnr = {name: round(row[name], 2) for name in PSNR_COLUMNS}
-            if np.isfinite(list(psnr.values())).all():
-                return {"validation": psnr}
+            validated = [name for name in ("log_likelihood", *PSNR_COLUMNS) if np.isfinite(row.get(name, np.nan))]
+            if validated:
+                return {"validation": {name: round(row[name], 2) for name in validated}}
         return {}
 
     def _append(self, record: Record) -> None:
         psnr = dict(zip(PSNR_COLUMNS, record.psnr or (np.nan,) * len(LEVELS), strict=True))
+        cells = _cells(asdict(record) | psnr, self._columns())
         with self._writing(LOG), (self.folder / LOG).open("a", newline="") as file:
-            csv.writer(file).writerow(_cells(asdict(record) | psnr))
+            csv.writer(file).writerow(cells)
+
+    def _columns(self) -> tuple[str, ...]:
+        return MIXTURE_COLUMNS if isinstance(self.settings().training, MixtureConfig) else COLUMNS
 
     def _save(self, loop: Loop, settings: RunSettings) -> None:
         arrays = {name: np.ascontiguousarray(array) for name, array in loop.state().items()}
@@ -220,6 +230,7 @@ def _read_checkpoint(path: Path, settings: RunSettings) -> dict[str, FloatArray]
     return state
 
 
-def _cells(row: Mapping[str, float]) -> list[str]:
-    """The numbers of a row as the log has them; empty for NaN."""
-    return [str(int(row["step"])), *("" if np.isnan(row[name]) else f"{row[name]:.8g}" for name in COLUMNS[1:])]
+def _cells(row: Mapping[str, Any], columns: tuple[str, ...]) -> list[str]:
+    """The numbers of a row as the log has them; empty for those that are not known."""
+    values = [row[name] for name in columns[1:]]
+    return [str(int(row["step"])), *("" if x is None or np.isnan(x) else f"{x:.8g}" for x in values)]

@@ -1,4 +1,4 @@
-"""Validation: how well one empirical-Bayes step with patch averaging denoises images that were not trained on."""
+"""Validation: how well a prior denoises, in one step of empirical Bayes, and explains images not trained on."""
 
 from __future__ import annotations
 
@@ -9,20 +9,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatprior.arrays import FloatArray
-from heatprior.datasets import scaled
+from heatprior.datasets import PatchSource, scaled
 from heatprior.errors import InvalidInputError
 from heatprior.priors.averaging import averaged_posterior_mean
+from heatprior.priors.expectation import log_likelihood
+from heatprior.priors.gaussian_mixture import GaussianMixturePrior
+from heatprior.priors.mixture_averaging import average_posterior_changes
 from heatprior.priors.patch import PatchPrior
 from heatprior.trials import LEVELS, psnr, with_noise
 
 CROP = 160
 MOST_IMAGES = 8
+HELD_OUT_PATCHES = 20_000
 
 
 class Validation:
-    """The central 160×160 pixels of up to eight images, each with its noise."""
+    """The central 160×160 pixels of up to eight images, each with its noise.
 
-    def __init__(self, images: Sequence[NDArray[Any]], size: int) -> None:
+    `sigma` is the noise that the images came with: where there is any, they are no measure for denoising.
+    """
+
+    def __init__(self, images: Sequence[NDArray[Any]], size: int, sigma: float = 0.0) -> None:
+        self.size = size
+        self.sigma = sigma
         self._clean = [_centre(scaled(image)) for image in images if min(image.shape) >= size][:MOST_IMAGES]
         if not self._clean:
             raise InvalidInputError(f"none of {len(images)} validation images holds a patch of {size}×{size} pixels")
@@ -32,20 +41,38 @@ class Validation:
         """How many images there are."""
         return len(self._clean)
 
-    def psnr(self, prior: PatchPrior) -> tuple[float, ...]:
+    def psnr(self, prior: PatchPrior | GaussianMixturePrior) -> tuple[float, ...]:
         """Mean PSNR over the images, for each of LEVELS."""
         results = np.empty((len(self._clean), len(LEVELS)))
         for i, clean in enumerate(self._clean):
             for k, level in enumerate(LEVELS):
                 sigma = level / 255.0
-                results[i, k] = psnr(averaged_posterior_mean(prior, with_noise(clean, i, sigma), sigma), clean)
+                results[i, k] = psnr(_denoised(prior, with_noise(clean, i, sigma), sigma), clean)
         return tuple(float(value) for value in results.mean(axis=0))
+
+    def log_likelihood(self, prior: GaussianMixturePrior) -> float:
+        """Mean log-density of patches of the images, with the noise that these came with."""
+        source = PatchSource(self._clean, self.size, self.sigma)
+        patches = source.draw(HELD_OUT_PATCHES, np.random.default_rng(0)).T
+        return log_likelihood(prior, patches, self.sigma)
 
 
 def held_out(count: int) -> list[int]:
     """Which of `count` images to keep for validation: a tenth, at most eight, evenly spaced."""
     kept = min(MOST_IMAGES, count // 10)
     return [int((i + 0.5) * count / kept) for i in range(kept)]
+
+
+def _denoised(prior: PatchPrior | GaussianMixturePrior, noisy: FloatArray, sigma: float) -> FloatArray:
+    if isinstance(prior, PatchPrior):
+        return averaged_posterior_mean(prior, noisy, sigma)
+    result = noisy.copy()
+
+    def add(rows: slice, changes: FloatArray) -> None:
+        result[rows] += changes
+
+    average_posterior_changes(prior, noisy, sigma, add)
+    return result
 
 
 def _centre(image: FloatArray) -> FloatArray:
