@@ -116,7 +116,8 @@ def test_a_validation_image_has_the_psnr_that_the_protocol_gives_by_hand(run: Ru
     (tmp_path / "one").mkdir()
     (tmp_path / "one" / first.name).symlink_to(first.resolve())
     output = tmp_path / "new.json"
-    assert run("evaluate", tmp_path / "one", "--sigma", 25, "--method", "eb", "-o", output).code == 0
+    options = ("--sigma", 25, "--prior", "patch7", "--method", "eb")
+    assert run("evaluate", tmp_path / "one", *options, "-o", output).code == 0
     clean = read_grey(first) / 255
     noisy = clean + 25 / 255 * np.random.default_rng(1000).standard_normal(clean.shape)
     denoised = np.clip(averaged_posterior_mean(load("patch7"), noisy, 25 / 255), 0, 1)

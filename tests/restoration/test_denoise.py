@@ -153,7 +153,8 @@ def test_missing_pixels_stay_missing_and_spoil_nothing_else(method):
     holed = image.copy()
     holed[20:24, 30:36] = np.nan
     holed[50, 3] = np.nan
-    result, whole = hp.denoise(holed, 20 / 255, method=method), hp.denoise(image, 20 / 255, method=method)
+    options = {"prior": "patch7", "method": method}
+    result, whole = (hp.denoise(x, 20 / 255, **options) for x in (holed, image))
     np.testing.assert_array_equal(np.isnan(result), np.isnan(holed))
     far = 36 + 6 * len(hp.load("patch7").card["hqs"]["levels"][0])  # each step reaches six pixels further
     assert far < image.shape[1] - 10
@@ -163,6 +164,16 @@ def test_missing_pixels_stay_missing_and_spoil_nothing_else(method):
     near[14:30, 24:42] = True
     near &= ~np.isnan(holed)
     assert psnr(result[near], clean[near], 1.0) > psnr(whole[near], clean[near], 1.0) - 1.0
+
+
+def test_at_two_scales_what_missing_pixels_are_filled_with_spreads_but_invisibly():
+    """The cosine transform is one of the whole image: a tenth of a grey level of 8 bits, far away."""
+    image = noisy(np.tile(GREY, 2), 20) / 255
+    holed = image.copy()
+    holed[20:24, 30:36] = np.nan
+    result, whole = (hp.denoise(x, 20 / 255, scales=2) for x in (holed, image))
+    assert 0.0 < np.abs(result - whole)[:, 80:].max() < 0.1 / 255
+    assert np.nanmax(np.abs(result - whole)) > 1 / 255
 
 
 def test_the_prior_fills_a_hole_better_than_a_mean():

@@ -23,7 +23,7 @@ COLOUR = np.zeros((20, 20, 3), np.uint8)
         (np.zeros((0, 20)), r"shape \(0, 20\)"),
         (np.zeros(20), r"shape \(20,\)"),
         (np.float32(0.5), r"shape \(\)"),
-        (np.zeros((1, 1)), r"shape \(1, 1\) but the prior acts on patches of 7×7"),
+        (np.zeros((1, 1)), r"shape \(1, 1\) but the prior acts on patches of 8×8"),
         (np.zeros((6, 20)), r"shape \(6, 20\) but the prior acts"),
         (np.full((20, 20), np.nan), "nothing but NaN"),
         (np.where(IMAGE > 0.9, np.inf, IMAGE), "infinite values; set them to NaN"),

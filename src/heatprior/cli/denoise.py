@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from heatprior.cli.jobs import Job
     from heatprior.images import ImageFile
-    from heatprior.priors.patch import PatchPrior
     from heatprior.restoration.blind import NoiseReport
+    from heatprior.zoo import AnyPrior
 
 SOME_FAILED = 1
 EXAMPLES = """\b
@@ -47,8 +47,10 @@ class Settings(NamedTuple):
 
     sigma: float | NDArray[Any] | None  # None: estimated
     noise: str
-    prior: PatchPrior
+    prior: AnyPrior
     method: str
+    adapt: bool
+    scales: int | None
     white: float | None
     compare: bool
 
@@ -82,10 +84,17 @@ def denoise(
             metavar="PRIOR",
             help="A shipped prior by its name, or the path of a prior. Noise is always estimated with patch7.",
         ),
-    ] = "patch7",
+    ] = "mixture",
     method: Annotated[
         Method, typer.Option(help="Half-quadratic splitting, or one step of empirical Bayes: faster, less good.")
     ] = Method.hqs,
+    adapt: Annotated[
+        bool, typer.Option("--adapt", help="Fit the prior (a mixture) to each image first: better, and slower.")
+    ] = False,
+    scales: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=1, max=2, help="Scales to denoise at, 1 or 2.  [default: what suits the prior]"),
+    ] = None,
     white: Annotated[
         float | None,
         typer.Option(metavar="W", help="The value that is full scale.  [default: 255, 65535 or 1.0, by type]"),
@@ -102,6 +111,7 @@ def denoise(
     """
     from heatprior import load
     from heatprior.cli.jobs import check_targets, plan
+    from heatprior.restoration.adaptation import as_mixture
 
     level = None if sigma is None else _level(sigma)
     if sigma is not None and noise is not Kind.auto:
@@ -111,7 +121,8 @@ def denoise(
     todo = plan(inputs, output)
     pictures = [_picture(job.target) for job in todo.jobs] if compare else []
     check_targets(todo, pictures, [path for path in (Path(sigma or ""), Path(prior)) if path.is_file()], force=force)
-    settings = Settings(level, noise.value, load(prior), method.value, white, compare)
+    model = as_mixture(load(prior)) if adapt else load(prior)
+    settings = Settings(level, noise.value, model, method.value, adapt, scales, white, compare)
     if todo.single:
         with bar_over(1) as (progress, say):
             say(_denoise(todo.jobs[0], settings, progress))
@@ -174,6 +185,8 @@ def _denoise(job: Job, settings: Settings, progress: Callable[[float], None]) ->
                 sigma,
                 prior=settings.prior,
                 method=settings.method,
+                adapt=settings.adapt,
+                scales=settings.scales,
                 channel_axis=image.channel_axis,
                 white=white,
                 progress=progress,

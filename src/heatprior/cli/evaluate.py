@@ -33,10 +33,17 @@ def evaluate(
     ] = LEVELS,
     prior: Annotated[
         str, typer.Option(metavar="PRIOR", help="A shipped prior by its name, or the path of a prior.")
-    ] = "patch7",
+    ] = "mixture",
     method: Annotated[
         Method, typer.Option(help="Half-quadratic splitting, or one step of empirical Bayes.")
     ] = Method.hqs,
+    adapt: Annotated[
+        bool, typer.Option("--adapt", help="Fit the prior (a mixture) to each image first: better, and slower.")
+    ] = False,
+    scales: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=1, max=2, help="Scales to denoise at, 1 or 2.  [default: what suits the prior]"),
+    ] = None,
     limit: Annotated[int | None, typer.Option(metavar="N", min=1, help="Take the first N images only.")] = None,
     threads: Annotated[int, typer.Option(metavar="N", min=1, help="Cores; times are usually told for one.")] = 1,
     output: Annotated[
@@ -60,6 +67,8 @@ def evaluate(
     from heatprior.errors import OutputFileError
     from heatprior.files import check_output
     from heatprior.records import write_record
+    from heatprior.restoration.adaptation import as_mixture
+    from heatprior.restoration.denoising import scales_of
     from heatprior.restoration.evaluation import evaluate as measure
     from heatprior.restoration.evaluation import summarise
     from heatprior.trials import FIRST_SEED
@@ -70,11 +79,13 @@ def evaluate(
         check_output(output, force=force)
     found = bsds500.bsd68(data) if images == BSD68 else folder_files(Path(images))
     files = found[:limit]
-    model = load(prior)
+    model = as_mixture(load(prior)) if adapt else load(prior)
     with tqdm(total=len(files) * len(sigma), unit=" images", leave=False, disable=None) as bar:
         results = measure(
             files,
-            lambda noisy, level: denoised(noisy, level, prior=model, method=method.value, white=1.0),
+            lambda noisy, level: denoised(
+                noisy, level, prior=model, method=method.value, adapt=adapt, scales=scales, white=1.0
+            ),
             levels=sigma,
             threads=threads,
             report=lambda _: bar.update(),
@@ -89,6 +100,8 @@ def evaluate(
             "count": len(files),
             "prior": prior,
             "method": method.value,
+            "adapt": adapt,
+            "scales": scales or scales_of(model, method.value),
             "threads": threads,
             "first_seed": FIRST_SEED,
             "mean": [line._asdict() for line in summary],

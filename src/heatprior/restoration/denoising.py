@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from os import PathLike
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,13 +19,17 @@ from heatprior.errors import InvalidInputError
 from heatprior.kernels.bands import Progress
 from heatprior.priors.averaging import NoiseMap, noise_of
 from heatprior.priors.protocol import DiffusedPrior
+from heatprior.restoration.adaptation import adapted, as_mixture
 from heatprior.restoration.blind import check_kind, estimate_noise
 from heatprior.restoration.channels import ALONE, COLOUR, mixed, mixed_noise
 from heatprior.restoration.gaps import Mirrored, fill_missing, with_all_or_no_channel_missing
 from heatprior.restoration.inputs import as_channels, as_pixels, as_prior, as_sigma, as_white
 from heatprior.restoration.patchwise import average_changes_of, patch_size
+from heatprior.restoration.scales import merged, noise_of_reduced, reduced
 from heatprior.restoration.schedules import Schedule, Schedules, constant, schedules_of
 
+SCALES_ENTRY = "scales"  # of a card
+FINE_PART = 0.8  # of the time that two scales take
 ROWS = 64  # that are converted to the type of the result at a time
 
 
@@ -34,8 +38,10 @@ def denoise(
     sigma: ArrayLike | None = None,
     *,
     noise: str = "auto",
-    prior: str | PathLike[str] | DiffusedPrior = "patch7",
+    prior: str | PathLike[str] | DiffusedPrior = "mixture",
     method: str = "hqs",
+    adapt: bool = False,
+    scales: int | None = None,
     channel_axis: int | None = None,
     white: float | None = None,
     progress: Progress | None = None,
@@ -49,8 +55,12 @@ def denoise(
     `sigma` is in the units of the image: one number, one per channel, or a map, (H, W) or of the shape of the image.
     Without it the noise is estimated: `noise` says what kind it is, as in `estimate_noise`, which tells what was found.
     It is always estimated with patch7, whatever `prior` is.
-    `prior` is the name of a shipped prior, the path of one, or any `DiffusedPrior` on square patches.
+    `prior` is the name of a shipped prior, the path of one, or any `DiffusedPrior` on square patches
+    or on whole images (`ImagePrior`).
     `method` is "hqs", half-quadratic splitting, or "eb", one step of empirical Bayes: faster, less good.
+    `adapt` fits the prior to the image first, without any clean pixel, if it is a mixture: better, and slower.
+    `scales` is 2 to denoise the image at half its size as well and take low frequencies from there, 1 not to; as the
+    prior's card says by default.
     `channel_axis`: three channels are colours, decorrelated by an orthogonal mix. (Where their noise levels differ, the
     noise of the mixed channels is correlated; each gets its right variance, and the correlation is ignored.) Any other
     number of channels: each by itself.
@@ -62,13 +72,16 @@ def denoise(
     full = as_white(white, pixels)
     if method not in METHODS:
         raise InvalidInputError(f"method is {method!r}; expected {' or '.join(map(repr, METHODS))}")
+    if scales not in (None, 1, 2):
+        raise InvalidInputError(f"scales is {scales!r}; expected 1 or 2")
     check_kind(noise)
     if sigma is not None and noise != "auto":
         raise InvalidInputError("noise is for images whose noise is estimated; leave out sigma, or noise")
     if sigma is None:
         sigma = estimate_noise(pixels, noise, channel_axis=channel_axis, white=full).sigma
     sigmas = np.broadcast_to(as_sigma(sigma, pixels, channel_axis, full), channels.shape)
-    model = as_prior(prior)
+    model = as_mixture(prior) if adapt else as_prior(prior)
+    recipe = Recipe(METHODS[method], adapt, scales or scales_of(model, method))
     result = np.empty_like(pixels)
     clean = as_channels(result, channel_axis)
     is_colour = channel_axis is not None and channels.shape[-3] == 3
@@ -83,17 +96,56 @@ def denoise(
         noisy = with_all_or_no_channel_missing(channels[job])
         noises = [_scaled_noise(values, full) for values in sigmas[job]]
         parts = [
-            METHODS[method](
+            recipe.follow(
                 mixed(noisy, weights / full),
                 mixed_noise(noises, weights),
-                prior=model,
-                progress=_part(progress, number * len(mix) + d, len(jobs) * len(mix)),
+                model,
+                _part(progress, number * len(mix) + d, len(jobs) * len(mix)),
             )
             for d, weights in enumerate(mix)
         ]
         for channel, original, weights in zip(clean[job], channels[job], back, strict=True):
             _store(parts, weights, original, channel)
     return result
+
+
+class Recipe(NamedTuple):
+    """A method, whether the prior is adapted first, and at how many scales that is done."""
+
+    method: Callable[..., FloatArray]
+    adapt: bool = False
+    scales: int = 1
+
+    def follow(
+        self,
+        image: FloatArray,
+        sigma: float | FloatArray | NoiseMap,
+        prior: DiffusedPrior,
+        progress: Progress | None = None,
+    ) -> FloatArray:
+        """The image (H, W), grey levels being 0 to 1, denoised: in float32."""
+        noise = noise_of(sigma)
+        small = (-(-image.shape[0] // 2), -(-image.shape[1] // 2))
+        if self.scales == 1 or min(small) < patch_size(prior):
+            return self._at_one_scale(image, noise, prior, progress)
+        fine = self._at_one_scale(image, noise, prior, _span(progress, 0.0, FINE_PART))
+        whole = np.array(image, np.float32)
+        fill_missing(whole)
+        less = noise_of_reduced(noise, (whole.shape[0], whole.shape[1]))
+        coarse = self._at_one_scale(reduced(whole), less, prior, _span(progress, FINE_PART, 1.0))
+        return merged(fine, coarse)
+
+    def _at_one_scale(
+        self, image: FloatArray, noise: float | NoiseMap, prior: DiffusedPrior, progress: Progress | None
+    ) -> FloatArray:
+        if self.adapt:
+            prior = adapted(as_mixture(prior), [(image, noise)])
+        return self.method(image, noise, prior=prior, progress=progress)
+
+
+def scales_of(prior: object, method: str) -> int:
+    """At how many scales the prior's card says to denoise; one step of empirical Bayes is that and nothing else."""
+    return 2 if method == "hqs" and getattr(prior, "card", {}).get(SCALES_ENTRY) == 2 else 1
 
 
 def empirical_bayes(
@@ -190,7 +242,12 @@ def _scaled_noise(values: FloatArray, full: float) -> float | NoiseMap:
 
 def _part(progress: Progress | None, number: int, count: int) -> Progress | None:
     """The progress of one of `count` equal parts of a job."""
-    return None if progress is None else lambda fraction: progress((number + fraction) / count)
+    return _span(progress, number / count, (number + 1) / count)
+
+
+def _span(progress: Progress | None, start: float, end: float) -> Progress | None:
+    """The progress of a part of a job, from start to end."""
+    return None if progress is None else lambda fraction: progress(start + (end - start) * fraction)
 
 
 def _store(parts: list[FloatArray], weights: FloatArray, noisy: NDArray[Any], clean: NDArray[Any]) -> None:

@@ -1,7 +1,7 @@
-"""One empirical-Bayes step of a whole image with any prior on patches, in bounded memory.
+"""One empirical-Bayes step of a whole image with any prior, in bounded memory if it is one on patches.
 
-A patch prior has its fused kernel. Any other prior gets its patches cut out, some thousand at a time, and Tweedie's
-formula applied to them.
+Patch priors and mixtures have their fused kernels, a prior of whole images its own step. Any other prior gets its
+patches cut out, some thousand at a time, and Tweedie's formula applied to them.
 """
 
 from __future__ import annotations
@@ -14,17 +14,24 @@ from heatprior.arrays import FloatArray
 from heatprior.errors import InvalidInputError
 from heatprior.kernels.bands import Progress, Store, average_by_bands
 from heatprior.patches import extract
+from heatprior.priors import mixture_averaging
 from heatprior.priors.averaging import NoiseMap, average_posterior_changes, root_mean_squares
+from heatprior.priors.gaussian_mixture import GaussianMixturePrior
 from heatprior.priors.patch import PatchPrior
-from heatprior.priors.protocol import DiffusedPrior, tweedie
+from heatprior.priors.protocol import DiffusedPrior, ImagePrior, tweedie
+from heatprior.restoration.whole_images import changes_of_image
 
 COLUMNS = 4096  # patches of one row that are cut out at once
 
 
 def patch_size(prior: DiffusedPrior) -> int:
-    """b of a prior on b×b patches, by the length of a sample."""
+    """b of a prior on b×b patches, by the length of a sample; 1 for a prior of whole images of any size."""
+    if isinstance(prior, ImagePrior):
+        return 1
     if isinstance(prior, PatchPrior):
         return prior.filters.size
+    if isinstance(prior, GaussianMixturePrior):
+        return prior.size
     pixels = prior.sample(1, rng=np.random.default_rng(0)).shape[-1]
     if isqrt(pixels) ** 2 != pixels:
         raise InvalidInputError(f"the samples of this prior have {pixels} pixels; patches must be square")
@@ -37,6 +44,14 @@ def average_changes_of(
     """Hand to `store`, band by band, the mean over patches of E[X | Y] − Y; the rows it is given may be overwritten."""
     if isinstance(prior, PatchPrior):
         average_posterior_changes(prior, image, sigma, store, progress)
+        return
+    if isinstance(prior, GaussianMixturePrior):
+        mixture_averaging.average_posterior_changes(prior, image, sigma, store, progress)
+        return
+    if isinstance(prior, ImagePrior):
+        store(slice(0, len(image)), changes_of_image(prior, image, sigma))
+        if progress is not None:
+            progress(1.0)
         return
     size = patch_size(prior)
     width = image.shape[1]

@@ -1,0 +1,72 @@
+"""Mixtures of Gaussians on BSD68: plain, adapted to the noisy image, at two scales, and both; PSNR and time.
+
+    python experiments/mixtures.py [--data DIR] [--threads N] [--noisy RUN/prior.safetensors]
+    python experiments/mixtures.py --validation --limit 2      a trial, on other images; writes nothing
+
+`--noisy` is a mixture learnt from noisy images alone (docs/training.md has the commands).
+
+Prints the mean PSNR in dB and the median seconds per megapixel, and writes experiments/results/mixtures.json. BSD68 is
+for reporting only.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from tqdm import tqdm
+
+from heatprior import bsds500, denoise, load
+from heatprior.arrays import FloatArray
+from heatprior.records import write_record
+from heatprior.restoration.evaluation import Summary, evaluate, summarise
+from heatprior.trials import FIRST_SEED, LEVELS
+
+RESULT = Path(__file__).parent / "results" / "mixtures.json"
+ROWS: dict[str, dict[str, Any]] = {
+    "epll, HQS": {"prior": "epll", "scales": 1},
+    "mixture, one step": {"prior": "mixture", "method": "eb"},
+    "mixture": {"prior": "mixture", "scales": 1},
+    "mixture, two scales": {"prior": "mixture", "scales": 2},
+    "mixture, adapted": {"prior": "mixture", "scales": 1, "adapt": True},
+    "mixture, adapted, two scales": {"prior": "mixture", "scales": 2, "adapt": True},
+}
+NOISY = "learnt from noisy images: "
+COMPARED = ("mixture", "mixture, two scales")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path)
+    parser.add_argument("--validation", action="store_true", help="on the validation images; writes nothing")
+    parser.add_argument("--limit", type=int, help="on the first images only; writes nothing")
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--noisy", type=Path, help="a mixture learnt from noisy images, by its path")
+    arguments = parser.parse_args()
+    found = bsds500.validation(arguments.data) if arguments.validation else bsds500.bsd68(arguments.data)
+    files = found[: arguments.limit]
+    rows = {}
+    todo = ROWS if arguments.noisy is None else ROWS | {f"{NOISY}{name}": ROWS[name] for name in COMPARED}
+    print(f"{len(files)} images".ljust(36) + "".join(f"{level:16g}" for level in LEVELS))
+    for name, options in todo.items():
+        prior = load(arguments.noisy if name.startswith(NOISY) else options["prior"])
+        rows[name] = [line._asdict() for line in measured(files, {**options, "prior": prior}, arguments.threads)]
+        cells = (f"{line['psnr']:9.3f} {line['seconds_per_megapixel']:6.2f}" for line in rows[name])
+        print(f"{name:36}" + "".join(cells), flush=True)
+    if len(files) == len(found) and not arguments.validation:
+        about = {"images": len(files), "first_seed": FIRST_SEED, "threads": arguments.threads}
+        write_record(RESULT, {**about, "rows": rows})
+        print(f"wrote {RESULT}")
+
+
+def measured(files: list[Path], options: dict[str, Any], threads: int) -> list[Summary]:
+    def denoiser(noisy: FloatArray, sigma: float) -> FloatArray:
+        return denoise(noisy, sigma, **options, white=1.0)
+
+    with tqdm(total=len(files) * len(LEVELS), leave=False, disable=None) as bar:
+        return summarise(evaluate(files, denoiser, threads=threads, report=lambda _: bar.update()))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,120 @@
+"""A prior fitted to noisy images themselves: the density of noisy patches is explicit, so likelihood is all it takes.
+
+Some rounds of expectation and maximisation on the patches of the image, its noise being part of the model
+(priors/expectation.py). The prior counts as `STRENGTH` patches of every shape at a stride of one:
+Σ_k ← (M_k + ρ Σ_k0) / (n_k + ρ), and weights are half old, half new. No clean pixel is needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import ceil, sqrt
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+from numpy.typing import ArrayLike, NDArray
+
+from heatprior.arrays import FloatArray
+from heatprior.errors import InvalidInputError
+from heatprior.images import image_files, read_grey
+from heatprior.priors.averaging import NoiseMap, noise_of, root_mean_squares
+from heatprior.priors.expectation import Statistics, expected_statistics
+from heatprior.priors.gaussian_mixture import GaussianMixturePrior
+from heatprior.priors.protocol import DiffusedPrior
+from heatprior.restoration.inputs import as_channels, as_pixels, as_prior, as_sigma, as_white
+
+ROUNDS = 4
+STRENGTH = 300.0  # patches of every shape that the prior stands for
+OLD = 0.5  # part of the weights that stays
+MOST_PATCHES = 10_000  # that are looked at: of larger images, patches that lie further apart
+LEAST_STRIDE = 2  # pixels between two patches: closer ones tell hardly more
+LEAST_PART = 0.03  # of a patch that a component has to explain for it to count: faster, and no worse
+LEVEL = 0.1  # step between the noise levels of patches under a map, of log sigma
+
+
+def adapt(
+    prior: str | PathLike[str] | DiffusedPrior,
+    image: ArrayLike | str | PathLike[str],
+    sigma: ArrayLike,
+    *,
+    channel_axis: int | None = None,
+    white: float | None = None,
+) -> GaussianMixturePrior:
+    """The prior fitted to a noisy image, or to a folder of images of one kind, without any clean pixel.
+
+    `image`, `sigma`, `channel_axis` and `white` are those of `denoise`; every channel counts. The images of a folder
+    are turned grey, and `sigma` is then one number. `prior` must be a mixture of Gaussians, such as "mixture".
+    """
+    model = as_mixture(prior)
+    images = _of_folder(Path(image)) if isinstance(image, str | PathLike) else [image]
+    found = []
+    for one in images:
+        pixels = as_pixels(one)
+        full = as_white(white, pixels)
+        channels = as_channels(pixels, channel_axis)
+        sigmas = np.broadcast_to(as_sigma(sigma, pixels, channel_axis, full), channels.shape)
+        found += [
+            (np.asarray(channels[index] / full, np.float32), noise_of(np.asarray(sigmas[index] / full)))
+            for index in np.ndindex(channels.shape[:-2])
+        ]
+    return adapted(model, found)
+
+
+def _of_folder(folder: Path) -> list[NDArray[Any]]:
+    files = image_files(folder) if folder.is_dir() else []
+    if not files:
+        raise InvalidInputError(f"{folder} is no folder with images; give one with noisy images of one kind")
+    return [read_grey(file) for file in files]
+
+
+def as_mixture(prior: str | PathLike[str] | DiffusedPrior) -> GaussianMixturePrior:
+    """A prior that can be adapted."""
+    model = as_prior(prior)
+    if not isinstance(model, GaussianMixturePrior):
+        raise InvalidInputError(f"a {type(model).__name__} cannot be adapted; give a mixture, such as 'mixture'")
+    return model
+
+
+def adapted(prior: GaussianMixturePrior, images: Sequence[tuple[FloatArray, float | NoiseMap]]) -> GaussianMixturePrior:
+    """The prior fitted to images (H, W), grey levels being 0 to 1, each with its noise; NaN pixels do not count."""
+    positions = sum(image.size for image, _ in images)
+    stride = max(LEAST_STRIDE, ceil(sqrt(positions / MOST_PATCHES)))
+    groups = [group for image, noise in images for group in _groups(image, noise, prior.size, stride)]
+    if not groups:
+        raise InvalidInputError(
+            f"the image holds no patch of {prior.size}×{prior.size} valid pixels to adapt to; give a larger one"
+        )
+    strength = STRENGTH / stride**2
+    old, model = np.exp(prior.log_weights), prior
+    for _ in range(ROUNDS):
+        sums = _sums(model, groups)
+        shapes = sums.weights.sum(axis=1)[:, None, None]
+        covariances = (sums.moments + strength * prior.covariances) / (shapes + strength)
+        weights = OLD * old + (1.0 - OLD) * sums.weights / sums.weights.sum()
+        model = GaussianMixturePrior(covariances, np.log(weights), prior.contrasts, prior.card)
+    return model
+
+
+def _sums(prior: GaussianMixturePrior, groups: Sequence[tuple[FloatArray, float]]) -> Statistics:
+    first, *others = (expected_statistics(prior, patches, sigma, least_part=LEAST_PART) for patches, sigma in groups)
+    for other in others:
+        first = first.plus(other)
+    return first
+
+
+def _groups(image: NDArray[Any], noise: float | NoiseMap, size: int, stride: int) -> list[tuple[FloatArray, float]]:
+    """Patches of (nearly) one noise level each."""
+    if min(image.shape) < size:
+        return []
+    whole = ~sliding_window_view(np.isnan(image), (size, size))[::stride, ::stride].any(axis=(2, 3))
+    patches = sliding_window_view(image, (size, size))[::stride, ::stride][whole].reshape(-1, size**2)
+    if len(patches) == 0:
+        return []
+    if isinstance(noise, float):
+        return [(patches, noise)]
+    sigmas = root_mean_squares(noise.rows(slice(0, len(image))), size)[::stride, ::stride][whole]
+    levels = np.rint(np.log(np.maximum(sigmas, 1e-9)) / LEVEL)
+    return [(patches[levels == level], float(np.exp(LEVEL * level))) for level in np.unique(levels)]

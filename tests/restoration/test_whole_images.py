@@ -1,0 +1,111 @@
+"""Denoising and noise estimation with priors of whole images: edges, maps, sizes, and their own samples."""
+
+import numpy as np
+import pytest
+from whole_images import convolutional_prior, wavelet_prior
+
+import heatprior as hp
+from heatprior.priors.langevin import annealed_langevin, falling_levels
+from heatprior.priors.protocol import DiffusedPrior, ImagePrior
+from heatprior.restoration.denoising import empirical_bayes
+from heatprior.restoration.whole_noise import whole_image_level
+from heatprior.trials import psnr
+
+SHIPPED = ("conv", "wavelet", "wavelet-density")
+every_prior = pytest.mark.parametrize("name", SHIPPED)
+
+
+def picture(height, width):
+    """Blocks and a ramp."""
+    rows, columns = np.mgrid[:height, :width]
+    return 0.3 + 0.3 * ((rows // 11 + columns // 13) % 2) + 0.2 * columns / width
+
+
+@every_prior
+def test_the_shipped_ones_are_priors_of_whole_images(name):
+    prior = hp.load(name)
+    assert isinstance(prior, DiffusedPrior)
+    assert isinstance(prior, ImagePrior)
+    assert not isinstance(hp.load("patch7"), ImagePrior)
+    assert prior.parameters == prior.bands.count * 126
+
+
+@every_prior
+@pytest.mark.parametrize("method", ["eb", "hqs"])
+def test_noise_is_removed(name, method):
+    clean = picture(70, 93)
+    noisy = clean + 0.1 * np.random.default_rng(0).standard_normal(clean.shape)
+    denoised = hp.denoise(noisy, 0.1, prior=name, method=method)
+    assert psnr(denoised, clean) > psnr(noisy, clean) + 4.0
+    assert denoised.dtype == noisy.dtype
+
+
+@every_prior
+@pytest.mark.parametrize("shape", [(1, 1), (1, 40), (3, 5), (64, 64), (65, 31)])
+def test_any_size_will_do(name, shape):
+    image = picture(*shape)
+    assert np.isfinite(hp.denoise(image, 0.1, prior=name)).all()
+
+
+def test_an_image_is_mirrored_beyond_its_edges():
+    """Brighter on one side than on the other: without a mirror the far edge would shine through."""
+    ramp = np.repeat(np.linspace(0.0, 1.0, 96)[None], 64, axis=0)
+    denoised = empirical_bayes(ramp, 0.1, prior=hp.load("wavelet"))
+    cyclic = hp.load("wavelet").denoised(ramp, 0.1)
+    edges = np.s_[:, [0, 1, -2, -1]]
+    assert np.abs(denoised - ramp)[edges].max() < 0.05 < np.abs(cyclic - ramp)[edges].max()
+
+
+def test_a_map_is_between_its_levels_and_a_constant_one_a_number():
+    prior, image = hp.load("wavelet"), picture(64, 64)
+    noisy = image + 0.1 * np.random.default_rng(1).standard_normal(image.shape)
+    sigma = np.full(image.shape, 0.1)
+    np.testing.assert_array_equal(hp.denoise(noisy, sigma, prior=prior), hp.denoise(noisy, 0.1, prior=prior))
+    sigma[:, 32:] = 0.2
+    halves = empirical_bayes(noisy, sigma, prior=prior)
+    np.testing.assert_allclose(halves[:, :32], empirical_bayes(noisy, 0.1, prior=prior)[:, :32], rtol=0, atol=1e-5)
+    np.testing.assert_allclose(halves[:, 32:], empirical_bayes(noisy, 0.2, prior=prior)[:, 32:], rtol=0, atol=1e-5)
+
+
+def test_missing_pixels_are_filled_and_missing_again():
+    image = picture(64, 80)
+    image[20:24, 30:35] = np.nan
+    denoised = hp.denoise(image, 0.05, prior="wavelet")
+    np.testing.assert_array_equal(np.isnan(denoised), np.isnan(image))
+
+
+@pytest.mark.parametrize("sigma", [0.03, 0.1, 0.3])
+def test_the_noise_of_its_own_samples_is_estimated_without_bias(sigma):
+    """Maximum likelihood on 12 images: the mean within four standard errors, which are as large as claimed, nearly."""
+    prior = hp.load("wavelet")
+    images = prior.sample(12, sigma, rng=np.random.default_rng(6), shape=(128, 128))
+    found = np.array([whole_image_level(image, prior) for image in images])
+    spread = found[:, 0].std(ddof=1)
+    assert abs(found[:, 0].mean() - sigma) < 4.0 * spread / np.sqrt(len(found))
+    assert 0.5 < np.median(found[:, 1]) / spread < 2.0
+    assert spread < 0.05 * sigma
+
+
+def test_the_convolutional_prior_tells_the_noise_of_its_own_samples_without_its_normaliser():
+    """Hyvärinen's score on 8 images drawn by Langevin dynamics at the level, within four standard errors and 2 %."""
+    prior, sigma = convolutional_prior(2, 2, 9), 0.5
+    rng = np.random.default_rng(7)
+    start = 10.0 * rng.standard_normal((8, 24, 24))
+    images = annealed_langevin(prior.score, start, falling_levels(10.0, sigma), rng=rng)
+    found = np.array([whole_image_level(image, prior)[0] for image in images])
+    assert abs(found.mean() - sigma) < 4.0 * found.std(ddof=1) / np.sqrt(len(found)) + 0.02 * sigma
+
+
+def test_estimate_sigma_takes_them_in_the_units_of_the_image():
+    prior = wavelet_prior(1, 3, components=9)
+    image = 255.0 * prior.sample(1, 0.2, rng=np.random.default_rng(8), shape=(64, 96))[0]
+    level = hp.estimate_sigma(image, prior=prior, white=255.0)
+    assert abs(float(level) - 51.0) < 4.0 * level.stderr
+    assert hp.estimate_sigma(np.stack([image, image]), prior=prior, white=255.0).sigma.shape == (2,)
+    with pytest.raises(hp.InvalidInputError, match="needs 8×8 to tell the noise"):
+        hp.estimate_sigma(image[:5], prior=prior, white=255.0)
+
+
+def test_noise_maps_still_want_a_prior_on_patches():
+    with pytest.raises(hp.InvalidInputError, match="not with WaveletPrior"):
+        hp.noise_map(picture(64, 64), prior="wavelet")
