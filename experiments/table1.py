@@ -15,17 +15,15 @@ from typing import Any
 
 from tqdm import tqdm
 
-from heatprior import bsds500, denoise, load
+from heatprior import bsds500, load
 from heatprior.records import write_record
-from heatprior.restoration.evaluation import Summary, evaluate, summarise
+from heatprior.reproduction.denoising_table import METHODS
+from heatprior.reproduction.denoising_table import measured as measured_lines
+from heatprior.reproduction.published import TABLE1 as PAPER
+from heatprior.restoration.evaluation import Summary
 from heatprior.trials import FIRST_SEED, LEVELS
 from heatprior.zoo import names
 
-METHODS = {"eb": "EB-PA", "hqs": "HQS"}
-PAPER = {
-    "patch7": {"eb": (30.00, 27.47, 24.61, 22.14), "hqs": (30.37, 28.13, 25.32, 23.07)},
-    "patch15": {"eb": (30.34, 27.81, 24.96, 22.74), "hqs": (30.69, 28.39, 25.50, 23.12)},
-}
 RESULT = Path(__file__).parent / "results" / "table1.json"
 
 
@@ -54,15 +52,8 @@ def main() -> None:
 
 
 def measured(files: list[Path], prior: str, method: str, threads: int) -> list[Summary]:
-    model = load(prior)
     with tqdm(total=len(files) * len(LEVELS), desc=f"{prior} {method}", leave=False, disable=None) as bar:
-        results = evaluate(
-            files,
-            lambda noisy, sigma: denoise(noisy, sigma, prior=model, method=method, white=1.0),
-            threads=threads,
-            report=lambda _: bar.update(),
-        )
-    return summarise(results)
+        return measured_lines(files, load(prior), method, threads, lambda _: bar.update())
 
 
 def show(prior: str, method: str, lines: list[Summary], *, with_paper: bool) -> None:

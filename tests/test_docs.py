@@ -54,12 +54,23 @@ def test_the_examples_of_the_readme_run():
     assert names["mean"].shape == names["score"].shape == (1000, 49)
 
 
-def test_every_setting_of_a_training_is_explained():
-    from heatprior import TrainingConfig
+def test_every_item_of_the_paper_stands_in_the_readme():
+    from heatprior.reproduction.items import ITEMS
 
-    table = (ROOT / "docs" / "training.md").read_text().partition("## Settings")[2].partition("\n## ")[0]
-    missing = [name for name in TrainingConfig.__dataclass_fields__ if f"`{name}`" not in table]
-    assert missing == []
+    readme = (ROOT / "README.md").read_text()
+    rows = re.findall(r"^\| [^|]+ \| `([\w-]+)` \| `(experiments/\w+\.py)` \|", readme, flags=re.MULTILINE)
+    assert [name for name, _ in rows] == [item.name for item in ITEMS]
+    assert [script for _, script in rows if not (ROOT / script).is_file()] == []
+
+
+def test_every_setting_of_a_training_is_explained():
+    from heatprior import MixtureConfig, TrainingConfig
+
+    for heading, config in (("## Settings", TrainingConfig), ("## Mixtures of Gaussians", MixtureConfig)):
+        section = (ROOT / "docs" / "training.md").read_text().partition(heading)[2].partition("\n## ")[0]
+        table = "\n".join(line for line in section.splitlines() if line.startswith("|"))
+        missing = [name for name in config.__dataclass_fields__ if f"`{name}`" not in table]
+        assert missing == []
 
 
 def test_the_examples_in_docstrings_run():

@@ -16,11 +16,16 @@ if TYPE_CHECKING:
         TrainingError,
     )
     from heatprior.learning.loop import train
+    from heatprior.learning.mixtures import MixtureConfig
     from heatprior.learning.training import TrainingConfig
+    from heatprior.priors.convolutional import ConvolutionalPrior
     from heatprior.priors.experts import Experts
     from heatprior.priors.filters import FilterBank
+    from heatprior.priors.gaussian_mixture import GaussianMixturePrior
     from heatprior.priors.patch import PatchPrior
-    from heatprior.priors.protocol import DiffusedPrior, Posterior, tweedie
+    from heatprior.priors.protocol import DiffusedPrior, ImagePrior, Posterior, tweedie
+    from heatprior.priors.wavelet import WaveletPrior
+    from heatprior.restoration.adaptation import adapt
     from heatprior.restoration.blind import LocalNoise, NoiseReport, estimate_noise, noise_map
     from heatprior.restoration.denoising import denoise
     from heatprior.restoration.noise import NoiseLevel, estimate_sigma
@@ -30,14 +35,18 @@ __version__ = "0.1.0"
 
 # Where each public name lives. They are imported when first used: `import heatprior` costs nothing.
 _HOME = {
+    "ConvolutionalPrior": "priors.convolutional",
     "DataMissingError": "errors",
     "DiffusedPrior": "priors.protocol",
     "Experts": "priors.experts",
     "FilterBank": "priors.filters",
+    "GaussianMixturePrior": "priors.gaussian_mixture",
     "HeatpriorError": "errors",
     "ImageFileError": "errors",
+    "ImagePrior": "priors.protocol",
     "InvalidInputError": "errors",
     "LocalNoise": "restoration.blind",
+    "MixtureConfig": "learning.mixtures",
     "NoiseLevel": "restoration.noise",
     "NoiseReport": "restoration.blind",
     "OutputFileError": "errors",
@@ -46,6 +55,8 @@ _HOME = {
     "PriorFileError": "errors",
     "TrainingConfig": "learning.training",
     "TrainingError": "errors",
+    "WaveletPrior": "priors.wavelet",
+    "adapt": "restoration.adaptation",
     "denoise": "restoration.denoising",
     "estimate_noise": "restoration.blind",
     "estimate_sigma": "restoration.noise",
@@ -56,14 +67,18 @@ _HOME = {
 }
 
 __all__ = [
+    "ConvolutionalPrior",
     "DataMissingError",
     "DiffusedPrior",
     "Experts",
     "FilterBank",
+    "GaussianMixturePrior",
     "HeatpriorError",
     "ImageFileError",
+    "ImagePrior",
     "InvalidInputError",
     "LocalNoise",
+    "MixtureConfig",
     "NoiseLevel",
     "NoiseReport",
     "OutputFileError",
@@ -72,6 +87,8 @@ __all__ = [
     "PriorFileError",
     "TrainingConfig",
     "TrainingError",
+    "WaveletPrior",
+    "adapt",
     "denoise",
     "estimate_noise",
     "estimate_sigma",

@@ -13,7 +13,7 @@ from typing import Annotated, cast
 import typer
 
 from heatprior import __version__
-from heatprior.cli import data, denoise, evaluate, noise, sample, show, train
+from heatprior.cli import data, denoise, evaluate, noise, reproduce, sample, show, train
 from heatprior.errors import HeatpriorError
 
 REFUSED = 2
@@ -29,6 +29,7 @@ Examples:
   heatprior sample -o patches.png    draw patches from a prior
   heatprior show patch7 -o patch7.png  see its filters and potentials
   heatprior train photos -o mine     learn a prior from a folder of images
+  heatprior reproduce --quick        make the figures and tables of the paper
 """
 
 app = typer.Typer(
@@ -64,6 +65,7 @@ app.command(epilog=evaluate.EXAMPLES)(evaluate.evaluate)
 app.command(epilog=sample.EXAMPLES)(sample.sample)
 app.command(epilog=show.EXAMPLES)(show.show)
 app.command(epilog=train.EXAMPLES)(train.train)
+app.command(epilog=reproduce.EXAMPLES)(reproduce.reproduce)
 app.command(epilog=data.EXAMPLES)(data.data)
 
 
