@@ -66,7 +66,7 @@ def crops(files: Sequence[Path]) -> list[FloatArray]:
 
 def of_patches(clean: list[FloatArray], sigma: float) -> float:
     noisy = [with_noise(image, number, sigma) for number, image in enumerate(clean)]
-    return mean_psnr([denoise(y, sigma, method="eb") for y in noisy], clean)
+    return mean_psnr([denoise(y, sigma, prior="patch7", method="eb") for y in noisy], clean)
 
 
 def best(bands: Bands, training: list[FloatArray], checks: list[FloatArray], sigma: float) -> float:

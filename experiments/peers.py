@@ -49,8 +49,8 @@ def wavelet(noisy: FloatArray, sigma: float, _: float) -> Any:
 
 # Each with the values from which its parameter is chosen, over sigma.
 METHODS: dict[str, tuple[Denoiser, Sequence[float]]] = {
-    "heatprior patch7 EB": (lambda y, s, _: denoise(y, s, method="eb", white=1.0), (1.0,)),
-    "heatprior patch7 HQS": (lambda y, s, _: denoise(y, s, white=1.0), (1.0,)),
+    "heatprior patch7 EB": (lambda y, s, _: denoise(y, s, prior="patch7", method="eb", white=1.0), (1.0,)),
+    "heatprior patch7 HQS": (lambda y, s, _: denoise(y, s, prior="patch7", white=1.0), (1.0,)),
     "bm3d": (lambda y, s, _: import_module("bm3d").bm3d(y, s, profile="np"), (1.0,)),
     "scikit-image NLM": (nlm, (0.4, 0.5, 0.6, 0.7, 0.8, 0.9)),
     "scikit-image TV": (lambda y, s, w: skimage.denoise_tv_chambolle(y, weight=w * s), (0.6, 0.8, 1.0, 1.2, 1.4, 1.7)),

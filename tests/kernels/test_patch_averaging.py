@@ -15,12 +15,11 @@ def tables(count, cells, levels, rng):
     return ResponseTables(lines.astype(np.float32), 0.8, rng.uniform(2.0, 8.0, count), 0.05, 1.3)
 
 
-def smooth_tables(count, levels, rng):
+def smooth_tables(count, levels, rng, cells=64):
     """v = sin(a q + s): continuous over cells, so that a rounding cannot choose another line."""
-    cells = 64
     q = np.arange(cells + 1) - cells / 2
     phase = np.arange(levels)[:, None] / 3
-    values = np.sin(rng.uniform(0.05, 0.1, count)[:, None, None] * q + phase)  # (J, levels, cells + 1)
+    values = np.sin(rng.uniform(3.2, 6.4, count)[:, None, None] / cells * q + phase)  # (J, levels, cells + 1)
     slopes = np.diff(values)
     lines = np.stack([values[..., :-1] - slopes * q[:-1], slopes], axis=-1).astype(np.float32)
     return ResponseTables(lines, 0.8, rng.uniform(2.0, 8.0, count), 0.05, 1.3)
@@ -48,8 +47,17 @@ def test_the_kernel_is_its_twin(size, shape):
     image, filters = rng.normal(size=shape).astype(np.float32), FilterBank.dct(size).matrix
     given = smooth_tables(len(filters), 1, rng)
     expected = average_changes_plain(image.astype(np.float64), filters, given, given.lowest)
-    # roundings of float32 in responses of up to 10, through slopes of up to 5
-    np.testing.assert_allclose(kernel(image, filters, given), expected, atol=1e-5)
+    # lines are packed: slopes, of up to 0.1 in a cell, are known to 1 in 2,000 of that
+    np.testing.assert_allclose(kernel(image, filters, given), expected, atol=1e-4)
+
+
+def test_fine_tables_lose_little_by_being_packed():
+    rng = np.random.default_rng(4)
+    image, filters = rng.normal(size=(60, 70)).astype(np.float32), FilterBank.dct(7).matrix
+    for cells, error in ((64, 1e-4), (1024, 2e-5)):
+        given = smooth_tables(len(filters), 1, rng, cells)
+        expected = average_changes_plain(image.astype(np.float64), filters, given, given.lowest)
+        np.testing.assert_allclose(kernel(image, filters, given), expected, atol=error)
 
 
 @pytest.mark.parametrize("shape", SHAPES)

@@ -98,6 +98,7 @@ def tables_between(prior: PatchPrior, lowest: float, highest: float) -> Response
     return _tables(prior, changes, lowest, float(np.exp(logarithms[1] - logarithms[0])))
 
 
+@lru_cache(maxsize=16)  # for images and channels that share a noise level, and the levels of their splitting
 def response_tables(prior: PatchPrior, sigma: float) -> ResponseTables:
     """Tables for one noise level."""
     return _tables(prior, _changes(prior, sigma, CELLS)[None], sigma, 2.0)
