@@ -14,10 +14,11 @@ import numpy as np
 from measure import seconds, write_result
 from numba import set_num_threads
 
-from heatprior import PatchPrior, load
+from heatprior import PatchPrior
 from heatprior.arrays import FloatArray
 from heatprior.kernels.mixtures import mixture_moments_plain
 from heatprior.kernels.threads import for_each
+from heatprior.zoo import load_patch_prior
 
 SEED = 0
 PATCHES = 1_000_000
@@ -57,7 +58,7 @@ def memory_now() -> float:
 
 
 def main() -> None:
-    prior = load("patch7")
+    prior = load_patch_prior("patch7")
     rng = np.random.default_rng(SEED)
     y = rng.standard_normal((PATCHES, prior.filters.pixels), dtype=np.float32)
     y *= 0.2

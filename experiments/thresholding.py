@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from heatprior import bsds500, load
+from heatprior import bsds500
 from heatprior.arrays import FloatArray
 from heatprior.images import read_grey
 from heatprior.patches import average, extract
@@ -22,6 +22,7 @@ from heatprior.priors.averaging import averaged_posterior_mean
 from heatprior.priors.patch import PatchPrior
 from heatprior.records import write_record
 from heatprior.trials import LEVELS, psnr, with_noise
+from heatprior.zoo import load_patch_prior
 
 CROP = slice(80, 240)
 IMAGES = 8
@@ -53,7 +54,7 @@ def main() -> None:
     rows = {}
     print(f"mean PSNR in dB of {len(crops)} crops, 255 sigma =".ljust(44) + "".join(f"{level:9d}" for level in LEVELS))
     for name in arguments.priors:
-        prior = load(name)
+        prior = load_patch_prior(name)
         for multiple in (None, *MULTIPLES):
             means = []
             for level in LEVELS:

@@ -1,9 +1,10 @@
 """Find the schedules of half-quadratic splitting for a shipped prior, and put them on its card.
 
-    python experiments/tune_schedules.py NAME [--steps 8] [--images 8] [--iterations 25] [--data DIR]
+    python experiments/tune_schedules.py NAME [--steps 8] [--start PRIOR] [--images 8] [--iterations 25] [--data DIR]
 
 The noise level and the weight of the noisy image are free in every step. They are found for each noise level of the
 protocol by L-BFGS on the mean PSNR of crops of validation images, with gradients by differences; BSD68 plays no role.
+With --start the search begins at the schedules of another prior, whose number of steps it keeps.
 """
 
 from __future__ import annotations
@@ -16,14 +17,14 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit, logit
 
-from heatprior import PatchPrior, bsds500, load
+from heatprior import PatchPrior, bsds500
 from heatprior.arrays import FloatArray
 from heatprior.images import read_grey
 from heatprior.records import write_record
 from heatprior.restoration.denoising import empirical_bayes
-from heatprior.restoration.schedules import CARD_ENTRY
+from heatprior.restoration.schedules import CARD_ENTRY, schedules_of
 from heatprior.trials import LEVELS, psnr, with_noise
-from heatprior.zoo import FOLDER
+from heatprior.zoo import FOLDER, load_patch_prior
 
 CROP = slice(80, 240)
 FIRST = (0.45, 0.3), (0.25, 0.05)  # levels and weights of the search's start, geometric between these
@@ -87,18 +88,24 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("name")
     parser.add_argument("--steps", type=int, default=8)
+    parser.add_argument("--start", metavar="PRIOR")
     parser.add_argument("--images", type=int, default=8)
     parser.add_argument("--iterations", type=int, default=25)
     parser.add_argument("--data", type=Path)
     options = parser.parse_args()
-    prior = load(options.name)
+    prior = load_patch_prior(options.name)
     files = bsds500.validation(options.data)[: options.images]
     clean = [(read_grey(file)[CROP, CROP] / 255).astype(np.float32) for file in files]
-    steps = options.steps
+    begun = schedules_of(load_patch_prior(options.start)) if options.start else None
+    steps = begun.steps if begun else options.steps
     point = np.concatenate([np.log(np.geomspace(*FIRST[0], steps)), logit(np.geomspace(*FIRST[1], steps))])
     rows = []
     for level in LEVELS:
         task = Task.of(prior, clean, level / 255)
+        if begun:
+            parts = [(begun.level(k, level / 255), begun.weight(k, level / 255)) for k in range(steps)]
+            first, second = np.array(parts).T
+            point = np.concatenate([np.log(first), np.clip(logit(second), *BOUNDS[1])])
         once = task.psnr(task.states(np.ones(1), np.zeros(1), task.noisy)[-1])
         found = minimize(
             task.negative_psnr,

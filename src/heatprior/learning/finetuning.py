@@ -1,0 +1,203 @@
+"""Fine-tuning: a trained prior, and the schedules of its splitting, made to denoise images rather than single patches.
+
+The prior stays what it is, a product of mixtures that is known at every noise level, with orthogonal filters; its
+weights move from where the density of patches wants them to where the denoised image has the least error
+(`learning/denoising.py`). First through one averaging step, which costs little, then through all steps of the splitting
+as well. Like a training, it is a function of its seed, and goes on from its state with the same bits.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import expit, logit
+
+from heatprior.arrays import FloatArray
+from heatprior.datasets import PatchSource
+from heatprior.errors import InvalidInputError
+from heatprior.kernels.threads import for_each, products_in_one_thread
+from heatprior.learning.adam import DECAY_MEAN, DECAY_SQUARE, TINY, OrthogonalAdam
+from heatprior.learning.denoising import Denoising, NoisyCrops
+from heatprior.learning.objective import Objective, Point
+from heatprior.learning.projections import project_orthogonal
+from heatprior.learning.training import Progress
+from heatprior.priors.experts import Experts
+from heatprior.priors.filters import FilterBank
+from heatprior.priors.patch import PatchPrior
+from heatprior.trials import LEVELS
+
+SIGMAS = tuple(level / 255 for level in LEVELS)  # noise levels of which each has its schedule
+LOG_LEVELS, LOGIT_WEIGHTS = (-3.0, 0.7), (-6.0, 3.0)  # bounds
+FLAT = 0.4  # part of each phase after which the rates fall, straight to zero
+
+
+@dataclass(frozen=True)
+class FineTuningConfig:
+    """How many steps through one averaging step and through all of the splitting, on how many crops, and how fast.
+
+    A step of the first phase takes `levels` noise levels with `crops` crops each; one of the second half of them.
+    """
+
+    averaging_steps: int = 2000
+    splitting_steps: int = 400
+    side: int = 48
+    levels: int = 4
+    crops: int = 4
+    sigma_min: float = 0.04
+    sigma_max: float = 0.45
+    filter_rate: float = 0.003
+    logit_rate: float = 0.02
+    schedule_rate: float = 0.02
+    averaged: int = 200
+    seed: int = 0
+
+    @property
+    def steps(self) -> int:
+        """Of both phases."""
+        return self.averaging_steps + self.splitting_steps
+
+
+class FineTuning:
+    """A run: the prior, its schedules (2, sigmas, steps) as log levels and logit weights, and how far it is."""
+
+    def __init__(
+        self,
+        config: FineTuningConfig,
+        prior: PatchPrior,
+        source: PatchSource,
+        levels: Sequence[Sequence[float]],
+        weights: Sequence[Sequence[float]],
+    ) -> None:
+        """`source` cuts crops; `levels` and `weights` are the first schedules, (sigmas, steps)."""
+        if source.size != config.side:
+            raise InvalidInputError(f"the source cuts crops of side {source.size} but {config.side} is asked for")
+        if config.side < 3 * prior.filters.size:
+            raise InvalidInputError(
+                f"crops of side {config.side} have too few pixels inside for patches of side {prior.filters.size}; "
+                f"give at least {3 * prior.filters.size}"
+            )
+        self.config = config
+        self.source = source
+        self._prior = prior
+        self.done = 0
+        schedules = np.stack([np.log(levels), np.clip(logit(weights), *LOGIT_WEIGHTS)])
+        self.point: Point = [np.array(prior.filters.matrix), np.array(prior.experts.logits), schedules]
+        self._average: Point = [block.copy() for block in self.point]
+        self._optimizer = OrthogonalAdam.begin(self.point[:2])
+        self._moments = np.zeros((2, *schedules.shape))  # of the gradient in the schedules, and of its square
+
+    def run(self, steps: int) -> Iterator[Progress]:
+        """Do up to `steps` more steps, no further than the end of the run, and report after each."""
+        begin = time.perf_counter()
+        with products_in_one_thread():
+            for _ in range(min(steps, self.config.steps - self.done)):
+                yield Progress(self.done + 1, self._step(), time.perf_counter() - begin)
+
+    def _step(self) -> float:
+        config = self.config
+        splitting = self.done >= config.averaging_steps
+        begun, length = (config.averaging_steps, config.splitting_steps) if splitting else (0, config.averaging_steps)
+        pace = min(1.0, (1.0 - (self.done - begun) / length) / (1.0 - FLAT))
+        batch = self._batch(self.done, config.levels // 2 if splitting else config.levels)
+        schedules = np.stack([np.exp(self.point[2][0]), expit(self.point[2][1])])  # (2, sigmas, steps)
+        mixtures = [mixture(crops.sigma) for crops in batch]
+        mixed = [np.tensordot(parts, schedules, axes=(0, 1))[:, : None if splitting else 0] for parts in mixtures]
+        loss = Denoising(batch, self._prior.experts.reach)
+        in_schedules: list[FloatArray] = []
+
+        def gradient(point: Point, _: int | None) -> tuple[float, Point]:
+            value, in_prior, found = loss.gradient(point, mixed)
+            in_schedules.extend(found)
+            return value, in_prior
+
+        rates = (pace * config.filter_rate, pace * config.logit_rate)
+        objective = Objective(lambda point: gradient(point, None)[0], gradient, (None, None))
+        value, prior = self._optimizer.step(self.point[:2], objective, rates)
+        self.point = [*prior, self.point[2]]
+        self.done += 1
+        if splitting:
+            in_all = sum(parts[:, None] * found[:, None] for parts, found in zip(mixtures, in_schedules, strict=True))
+            slopes = np.stack(
+                [schedules[0], schedules[1] * (1.0 - schedules[1])]
+            )  # of exp and of the logistic function
+            self._move_schedules(slopes * in_all, pace * config.schedule_rate, self.done - begun)
+        keep = 1.0 - 1.0 / min(config.averaged, 1.0 + (self.done - begun) / 10.0)
+        self._average = [keep * old + (1.0 - keep) * new for old, new in zip(self._average, self.point, strict=True)]
+        return value
+
+    def _move_schedules(self, gradient: FloatArray, rate: float, steps: int) -> None:
+        """One step of Adam; levels, being logarithms, move less than weights."""
+        mean, square = self._moments
+        mean += (1.0 - DECAY_MEAN) * (gradient - mean)
+        square += (1.0 - DECAY_SQUARE) * (gradient**2 - square)
+        step = mean / (1.0 - DECAY_MEAN**steps) / (np.sqrt(square / (1.0 - DECAY_SQUARE**steps)) + TINY)
+        moved = self.point[2] - rate * np.array([0.3, 1.0])[:, None, None] * step
+        bounds = np.array([LOG_LEVELS, LOGIT_WEIGHTS])[:, :, None, None]
+        self.point[2] = np.clip(moved, bounds[:, 0], bounds[:, 1])
+
+    def _batch(self, step: int, levels: int) -> list[NoisyCrops]:
+        """Crops with one noise level in each of `levels` equal parts of the range of log sigma."""
+        config = self.config
+
+        def piece(number: int) -> NoisyCrops:
+            rng = np.random.default_rng([config.seed, step, number])
+            clean = self.source.draw(config.crops, rng).T.reshape(-1, config.side, config.side)
+            place = (number + rng.random()) / levels
+            sigma = config.sigma_min * (config.sigma_max / config.sigma_min) ** place
+            return NoisyCrops(clean, rng.standard_normal(clean.shape), sigma)
+
+        return for_each(piece, range(levels))
+
+    def schedules(self) -> dict[str, Any]:
+        """The average of the last schedules, as a card has them."""
+        logs, logits = self._average[2]
+        return {
+            "sigmas": list(SIGMAS),
+            "levels": np.round(np.exp(logs), 4).tolist(),
+            "weights": np.round(expit(logits), 4).tolist(),
+        }
+
+    def prior(self, card: dict[str, Any] | None = None) -> PatchPrior:
+        """The average of the last iterates as a prior, its filters sorted by norm."""
+        filters, logits = project_orthogonal(self._average[0], steps=None), self._average[1]
+        order = np.argsort(np.linalg.norm(filters, axis=1))
+        known = {name: entry for name, entry in self._prior.card.items() if name != "validation"}  # no longer true
+        entries = {"fine-tuning": {**asdict(self.config), "steps_done": self.done}, "hqs": self.schedules()}
+        return PatchPrior(
+            FilterBank(filters[order]),
+            Experts(logits[order], self._prior.experts.reach),
+            {**known, **entries, **(card or {})},
+        )
+
+    def state(self) -> dict[str, FloatArray]:
+        """Everything needed to go on."""
+        blocks = ("filters", "logits", "schedules")
+        return {
+            **dict(zip(blocks, self.point, strict=True)),
+            **{f"average.{name}": block for name, block in zip(blocks, self._average, strict=True)},
+            "moments": self._moments,
+            "done": np.array([self.done], dtype=np.float64),
+            **{f"optimizer.{name}": array for name, array in self._optimizer.state().items()},
+        }
+
+    def restore(self, state: dict[str, FloatArray]) -> None:
+        """Go on from `state`, of a run with the same configuration, prior and images."""
+        blocks = ("filters", "logits", "schedules")
+        if any(state[name].shape != block.shape for name, block in zip(blocks, self.point, strict=True)):
+            raise InvalidInputError("the state belongs to a run with other sizes; start a new run")
+        self.point = [state[name].copy() for name in blocks]
+        self._average = [state[f"average.{name}"].copy() for name in blocks]
+        self._moments = state["moments"].copy()
+        self.done = int(state["done"][0])
+        optimizer = {name.removeprefix("optimizer."): x for name, x in state.items() if name.startswith("optimizer.")}
+        self._optimizer = OrthogonalAdam.from_state(optimizer)
+
+
+def mixture(sigma: float) -> FloatArray:
+    """The parts of SIGMAS in a noise level: straight in log sigma, beyond the ends constant."""
+    logs = np.log(SIGMAS)
+    return np.array([np.interp(np.log(sigma), logs, unit) for unit in np.eye(len(logs))])
