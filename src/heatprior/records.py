@@ -16,7 +16,7 @@ from heatprior.files import replacing
 def write_record(path: Path, result: Mapping[str, Any]) -> None:
     """Write `result`, and beside it where it comes from; the folder is made if it is not there."""
     about = {
-        "commit": _commit(path.parent),
+        "commit": commit_of(path.parent),
         "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "python": platform.python_version(),
         "machine": platform.machine(),
@@ -26,7 +26,7 @@ def write_record(path: Path, result: Mapping[str, Any]) -> None:
         temporary.write_text(json.dumps({**about, **result}, indent=2) + "\n")
 
 
-def _commit(folder: Path) -> str:
+def commit_of(folder: Path) -> str:
     """The commit of the checkout that the record is written into, or "unknown"."""
     try:
         answer = subprocess.run(
