@@ -2,8 +2,9 @@
 
     python experiments/ship_prior.py RUN NAME
 
-A mixture is stored in float16 and gets its schedule: EPLL's if it has one contrast, else two steps at two scales, which
-come within 0.05 dB of EPLL's five.
+A mixture is stored in float16 and gets its schedule. One contrast: that of EPLL, β sigma² = 1, 4, 8, 16, 32, with a first
+level of 1.1 sigma and slower for strong noise: 0.04 to 0.13 dB better on crops of eight validation images. Several: two
+steps at two scales, which come within 0.05 dB of five.
 """
 
 from __future__ import annotations
@@ -18,9 +19,12 @@ import numpy as np
 from heatprior import GaussianMixturePrior, load
 from heatprior.zoo import FOLDER
 
-BETAS = np.array([1.0, 4.0, 8.0, 16.0, 32.0])  # of EPLL, times sigma²
 EPLL: dict[str, Any] = {
-    "hqs": {"sigmas": [0.1], "levels": [(BETAS**-0.5).tolist()], "weights": [(1.0 / (1.0 + BETAS)).tolist()]}
+    "hqs": {
+        "sigmas": [0.2, 0.4],
+        "levels": [[1.1, 0.5, 0.354, 0.25, 0.177], [1.1, 0.6, 0.42, 0.3, 0.2]],
+        "weights": [[0.5, 0.2, 0.111, 0.0588, 0.0303], [0.5, 0.25, 0.13, 0.07, 0.03]],
+    }
 }
 TWO_STEPS: dict[str, Any] = {"hqs": {"sigmas": [0.1], "levels": [[1.0, 0.4]], "weights": [[0.3, 0.0]]}, "scales": 2}
 
