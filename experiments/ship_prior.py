@@ -2,9 +2,9 @@
 
     python experiments/ship_prior.py RUN NAME
 
-A mixture is stored in float16 and gets its schedule. One contrast: that of EPLL, β sigma² = 1, 4, 8, 16, 32, with a first
-level of 1.1 sigma and slower for strong noise: 0.04 to 0.13 dB better on crops of eight validation images. Several: two
-steps at two scales, which come within 0.05 dB of five.
+A mixture is stored in float16 and gets its schedule. One contrast: that of EPLL, β sigma² = 1, 4, 8, 16, 32, with a
+first level of 1.1 sigma and slower for strong noise: 0.04 to 0.13 dB better on crops of eight validation images.
+Several: two steps at two scales, which come within 0.05 dB of five.
 """
 
 from __future__ import annotations

@@ -6,7 +6,8 @@ from synthetic import landscape
 
 import heatprior as hp
 from heatprior.kernels.noise_levels import log_densities
-from heatprior.restoration.contrasts import CONTRASTS, filters_below, level_tables, repetition
+from heatprior.restoration.contrasts import CONTRASTS, level_tables
+from heatprior.restoration.directions import filters_below, repetition
 from heatprior.restoration.likelihood import find_peak, values_at
 from heatprior.restoration.noise import level_of_patches
 

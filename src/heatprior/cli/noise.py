@@ -116,6 +116,7 @@ def _look_at(path: Path, kind: str, prior: Any, white: float | None, picture: Pa
     from heatprior.restoration.doubts import doubts
     from heatprior.restoration.inputs import as_channels
     from heatprior.restoration.noise import scaled
+    from heatprior.restoration.patchwise import patch_size
 
     if path.is_dir():
         raise InvalidInputError(f"{path} is a folder; give its images")
@@ -131,7 +132,7 @@ def _look_at(path: Path, kind: str, prior: Any, white: float | None, picture: Pa
     for channel, pixels, name in zip(report.channels, flat, _names(image), strict=True):
         numbers = in_numbers(channel, report.white)
         typer.echo(f"{path}{name}: {in_words(channel, report.white)}")
-        numbers["doubts"] = doubts(scaled(pixels, report.white), channel.level.sigma, prior.filters.size)
+        numbers["doubts"] = doubts(scaled(pixels, report.white), channel.level.sigma, patch_size(prior))
         for doubt in numbers["doubts"]:
             typer.echo(f"heatprior: warning: {path}{name}: {doubt}", err=True)
         found.append(numbers)
@@ -165,10 +166,8 @@ def in_numbers(channel: ChannelNoise, white: float) -> dict[str, Any]:
     """The same as JSON has it, in the units of the image."""
     import numpy as np
 
-    from heatprior.restoration.noise import model_error
-
     sigma, stderr = (value * white for value in channel.level)
-    misfit = float(model_error(np.array(channel.level.sigma))) * white
+    misfit = channel.model_error * white
     half = NINETY * float(np.hypot(stderr, misfit))
     values: dict[str, Any] = {
         "model": channel.model,

@@ -22,7 +22,7 @@ from scipy.special import logsumexp, softmax
 
 from heatprior.arrays import FloatArray, IntArray
 from heatprior.errors import InvalidInputError, PriorFileError
-from heatprior.kernels.threads import for_each
+from heatprior.kernels.threads import for_each, products_in_one_thread
 from heatprior.priors.arguments import as_patches, as_sigma, in_double
 from heatprior.priors.filters import FilterBank
 from heatprior.priors.protocol import Posterior
@@ -108,7 +108,8 @@ class GaussianMixturePrior:
 
     @cached_property
     def _eigen(self) -> tuple[FloatArray, FloatArray]:
-        variances, axes = np.linalg.eigh(self.covariances)
+        with products_in_one_thread():  # these matrices are too small to share
+            variances, axes = np.linalg.eigh(self.covariances)
         return np.ascontiguousarray(variances[:, ::-1]), np.ascontiguousarray(axes[:, :, ::-1].swapaxes(1, 2))
 
     @property

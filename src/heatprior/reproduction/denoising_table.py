@@ -37,7 +37,6 @@ FINE_TUNED = (
     "patches (experiments/finetune.py). What is left is at the strongest noise, where the phase that trains for "
     "splitting gives back some of what the phase before it gained for one step."
 )
-RETRAINED = "It is a mixture trained here, not the published one."
 FEW = "The paper's figures are means over all 68 images of BSD68; those of a few images differ by more than this."
 
 
@@ -58,8 +57,6 @@ class Row(NamedTuple):
 ROWS = (
     *(Row(prior, method, TABLE1[prior][method]) for prior in ("patch7", "patch15") for method in METHODS),
     *(Row(f"denoise{b}", method, TABLE1[f"patch{b}"][method], FINE_TUNED) for b in (7, 15) for method in METHODS),
-    Row("mixture", "hqs"),
-    Row("epll", "hqs", OTHERS["GMM-EPLL"], RETRAINED),
 )
 
 

@@ -23,7 +23,7 @@ BLOCK = 5  # patches along the side of a block
 GROUPS = 4  # of like brightness
 ENDS = (0.05, 0.95)  # quantiles of brightness: the variance there is what is looked for
 TURNS, STEPS = 6, 10  # of the fit, and of EM for the weights in each
-EVEN = 0.02  # of the blocks of a group: how many more there are in thought, evenly of all contrasts
+LEAN = 0.02  # of the blocks of a group: how many more there are in thought, of the usual contrasts
 LEAST_VARIANCE = 1e-8
 LEAST_RANGE = 1e-3  # of brightness, in which two lines can be told apart
 DIFFERENCE = 0.02  # of log sigma, in second differences
@@ -58,7 +58,8 @@ def fit_affine(
     relative, peaks = relative_densities(blocks.log_densities[:, :, used])
     groups = np.searchsorted(np.quantile(x, np.arange(1, GROUPS) / GROUPS), x)
     contrasts = relative.shape[1]
-    weights = np.full((contrasts, GROUPS), 1.0 / contrasts)
+    usual = np.full(contrasts, 1.0 / contrasts) if blocks.usual is None else blocks.usual
+    weights = np.repeat(usual[:, None], GROUPS, axis=1)
     at_ends = np.array([start, start])
 
     def levels(logs: FloatArray) -> FloatArray:
@@ -75,7 +76,7 @@ def fit_affine(
         corners = at_ends + np.array([[0.0, 0.0], [0.2, 0.0], [0.0, 0.2]])
         found = minimize(loss, at_ends, method="Nelder-Mead", options={"initial_simplex": corners, "xatol": 1e-4})
         at_ends = np.asarray(found.x)
-        weights = _weights(relative, log_sigmas, levels(at_ends), groups, weights)
+        weights = _weights(relative, log_sigmas, levels(at_ends), groups, weights, usual)
     covariance = repeated * np.linalg.pinv(_second_differences(loss, at_ends), hermitian=True)
     covariance += model_error**2 * np.eye(2)
     variances = np.exp(2.0 * at_ends)
@@ -87,14 +88,19 @@ def fit_affine(
 
 
 def _weights(
-    relative: FloatArray, log_sigmas: FloatArray, levels: FloatArray, groups: IntArray, weights: FloatArray
+    relative: FloatArray,
+    log_sigmas: FloatArray,
+    levels: FloatArray,
+    groups: IntArray,
+    weights: FloatArray,
+    usual: FloatArray,
 ) -> FloatArray:
     """EM for the weights (C, G) of the contrasts in each group, at given noise levels of the blocks."""
     step = log_sigmas[1] - log_sigmas[0]
     nearest = np.clip(np.rint((levels - log_sigmas[0]) / step), 0, len(log_sigmas) - 1).astype(np.int64)
     here = np.take_along_axis(relative, nearest[None, None], axis=0)[0]  # (C, K)
     members = np.eye(weights.shape[1])[groups]  # (K, G)
-    extra = EVEN * members.sum(axis=0) / len(weights)
+    extra = LEAN * usual[:, None] * members.sum(axis=0)
     for _ in range(STEPS):
         joint = weights[:, groups] * here
         totals = (joint / joint.sum(axis=0)) @ members + extra

@@ -18,19 +18,19 @@ from scipy.ndimage import uniform_filter
 
 from heatprior.arrays import FloatArray
 from heatprior.errors import InvalidInputError
-from heatprior.priors.averaging import averaged_posterior_mean
-from heatprior.priors.patch import PatchPrior
+from heatprior.priors.averaging import noise_of
 from heatprior.priors.protocol import DiffusedPrior
 from heatprior.restoration import affine
 from heatprior.restoration.affine import Affine, fit_affine
 from heatprior.restoration.blocks import block_densities, stride_for, usable_patches
-from heatprior.restoration.contrasts import OCTAVES, filters_below
+from heatprior.restoration.contrasts import OCTAVES
+from heatprior.restoration.directions import NoisePrior, filters_below
 from heatprior.restoration.inputs import as_channels, as_pixels, as_white
 from heatprior.restoration.likelihood import find_peak, values_at
 from heatprior.restoration.maps import WINDOW, LocalLevels, local_levels, to_pixels
 from heatprior.restoration.noise import (
     Estimate,
-    as_patch_prior,
+    as_noise_prior,
     check_size,
     clipping,
     model_error,
@@ -38,9 +38,10 @@ from heatprior.restoration.noise import (
     scaled,
     without_gaps,
 )
+from heatprior.restoration.patchwise import average_changes_of, patch_size
 
 MODELS = ("constant", "affine", "map")
-FEWEST_BLOCKS = 16  # with fewer, one level is all that can be told
+FEWEST_PATCHES = 144  # with fewer, one level is all that can be told
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,7 @@ class ChannelNoise:
     evidence: dict[str, float]  # of each model that was tried, less that of the constant one
     sigma: float | FloatArray  # as the model has it: a number, or a map (H, W)
     local: LocalLevels | None
+    model_error: float  # of the level, as in `NoiseLevel`
 
 
 @dataclass(frozen=True)
@@ -94,7 +96,7 @@ def noise_map(
         raise InvalidInputError(f"window is {window!r}; expected the width of the weights in pixels, 1 or more")
     pixels = as_pixels(image)
     full = as_white(white, pixels)
-    model = as_patch_prior(prior)
+    model = as_noise_prior(prior)
     channels = as_channels(pixels, channel_axis)
     check_size(channels, model)
     maps = [np.empty(pixels.shape, np.float32) for _ in range(2)]
@@ -124,7 +126,7 @@ def estimate_noise(
     check_kind(noise)
     pixels = as_pixels(image)
     full = as_white(white, pixels)
-    model = as_patch_prior(prior)
+    model = as_noise_prior(prior)
     channels = as_channels(pixels, channel_axis)
     check_size(channels, model)
     found = [channel_noise(scaled(channels[index], full), model, noise) for index in np.ndindex(channels.shape[:-2])]
@@ -163,21 +165,22 @@ def _as_image(channels: NDArray[Any], channel_axis: int | None) -> NDArray[Any]:
     return channels[..., 0, :, :] if channel_axis is None else np.moveaxis(channels, -3, channel_axis)
 
 
-def channel_noise(image: FloatArray, prior: PatchPrior, noise: str = "auto") -> ChannelNoise:
+def channel_noise(image: FloatArray, prior: NoisePrior, noise: str = "auto") -> ChannelNoise:
     """Of a grey image (H, W) scaled to [0, 1]."""
     level = noise_level(image, prior)
     smallest = max(level.sigma, float(OCTAVES[0]))
+    typical = float(model_error(np.array(level.sigma), prior))
     if noise == "constant" or level.sigma == 0.0:
-        return ChannelNoise("constant", level, None, {"constant": 0.0}, smallest, None)
+        return ChannelNoise("constant", level, None, {"constant": 0.0}, smallest, None, typical)
     whole, clipped = without_gaps(image), clipping(image)
     local = local_levels(prior, image, whole, clipped)
-    if local.blocks.usable.sum() < FEWEST_BLOCKS:
-        return ChannelNoise("constant", level, None, {"constant": 0.0}, smallest, local)
-    size, stride = prior.filters.size, stride_for(image.shape)
+    if _too_few(local):
+        return ChannelNoise("constant", level, None, {"constant": 0.0}, smallest, local, typical)
+    size, stride = patch_size(prior), stride_for(prior, image.shape)
     usable = usable_patches(image, size, stride, clipped, level.sigma)
     filters = filters_below(prior, level.sigma)
     wide = block_densities(prior, whole, local.log_sigmas, filters, usable, stride, affine.BLOCK)
-    misfit = float(model_error(np.array(level.sigma))) / level.sigma
+    misfit = typical / level.sigma
     line = fit_affine(local.log_sigmas, wide, float(np.log(level.sigma)), local.repeated, misfit)
     evidence = _evidence(local, line, misfit)
     chosen = max(evidence, key=evidence.__getitem__) if noise == "auto" else noise
@@ -188,15 +191,30 @@ def channel_noise(image: FloatArray, prior: PatchPrior, noise: str = "auto") -> 
         sigma = np.exp(to_pixels(local, local.log_sigma, image.shape))
     elif line is not None and chosen == "affine":
         first = np.exp(line.log_sigma(uniform_filter(whole, size)))
-        sigma = np.exp(line.log_sigma(averaged_posterior_mean(prior, whole, first)))
-    return ChannelNoise(chosen, level, line, evidence, sigma, local)
+        sigma = np.exp(line.log_sigma(_denoised(prior, whole, first)))
+    return ChannelNoise(chosen, level, line, evidence, sigma, local, typical)
+
+
+def _denoised(prior: NoisePrior, image: FloatArray, sigma: FloatArray) -> FloatArray:
+    """One step of empirical Bayes, for the brightness of pixels."""
+    result = image.copy()
+
+    def store(rows: slice, change: FloatArray) -> None:
+        result[rows] += change
+
+    average_changes_of(prior, image, noise_of(sigma), store)
+    return result
+
+
+def _too_few(local: LocalLevels) -> bool:
+    return bool(local.blocks.usable.sum() * local.blocks.side**2 < FEWEST_PATCHES)
 
 
 def _why_constant(channel: ChannelNoise) -> str:
     """Why one level is all that was found."""
     if channel.level.sigma == 0.0:
         return "there is no noise to speak of"
-    if channel.local is None or channel.local.blocks.usable.sum() < FEWEST_BLOCKS:
+    if channel.local is None or _too_few(channel.local):
         return "too little of the image can be used"
     return "the image has one brightness only"
 

@@ -4,9 +4,6 @@ A patch c·X of contrast c under noise has the density f(y / c, sigma / c) / c^J
 like the prior itself, since the diffusion of a scaled density is the scaled diffusion. An image is a mixture of
 contrasts, Σ_c π_c f_c, whose weights are fitted to it. Without them, a smooth image seems to have less noise than it
 has, and a textured one more.
-
-Only filters whose clean responses are weak beside the noise are used: they tell most about the noise, and suffer least
-where the image is not what the prior expects.
 """
 
 from __future__ import annotations
@@ -25,8 +22,6 @@ from heatprior.priors.patch import PatchPrior
 
 CONTRASTS = (1.0, 1 / 16, 1 / 4, 4.0)  # the first is that of the prior itself
 OCTAVES = 0.0004 * 2.0 ** np.arange(14)  # noise levels looked at first: from a tenth of a grey level of 8 bits on
-FEWEST = 12  # at least every twelfth filter is used
-WEAK = 0.2  # of the noise: what clean responses of the other filters may be, on average
 CELLS = 1024
 SPLINE_STEP = 4  # only every fourth value is computed
 BEYOND = 6.0  # widths beyond the outermost mean that the tables reach; further out a line is good enough
@@ -36,33 +31,6 @@ def check_in_range(log_sigma: float) -> None:
     """Refuse a peak at the top of the range: there the likelihood still rises."""
     if log_sigma > np.log(OCTAVES[-1]) - 1e-6:
         raise InvalidInputError("the noise is beyond full scale; give `white`, the value of full scale, or sigma")
-
-
-def filters_below(prior: PatchPrior, sigma: float) -> IntArray:
-    """Which filters see clean patches weakly, beside noise of level `sigma`; at least the weakest twelfth."""
-    experts, norms = prior.experts, prior.filters.norms
-    spread = np.sqrt(experts.weights @ experts.means**2 + experts.base_sigma**2) / norms
-    order = np.argsort(spread, kind="stable")
-    count = max(int((spread < WEAK * sigma).sum()), -(-len(norms) // FEWEST))
-    return np.sort(order[:count])
-
-
-def repetition(prior: PatchPrior, filters: IntArray, stride: int) -> float:
-    """How often a likelihood that adds up patches `stride` pixels apart counts the same noise.
-
-    The variance of its score over its curvature where there is nothing but noise: Σ corr² over all pairs of responses
-    that overlap, for each response.
-    """
-    size = prior.filters.size
-    unit = (prior.filters.matrix / prior.filters.norms[:, None])[filters].reshape(-1, size, size)
-    shifts = range(-((size - 1) // stride) * stride, size, stride)
-    total = 0.0
-    for i in shifts:
-        for j in shifts:
-            here = unit[:, max(0, i) : size + min(0, i), max(0, j) : size + min(0, j)].reshape(len(unit), -1)
-            there = unit[:, max(0, -i) : size + min(0, -i), max(0, -j) : size + min(0, -j)].reshape(len(unit), -1)
-            total += float(np.square(here @ there.T).sum())
-    return total / len(unit)
 
 
 def level_tables(prior: PatchPrior, sigmas: FloatArray, filters: IntArray) -> LevelTables:

@@ -18,7 +18,7 @@ from heatprior.arrays import FloatArray, IntArray
 from heatprior.kernels.contrast_mixtures import mixture_sums, relative_densities
 
 STEPS = 60  # of EM
-SHRINKAGE = 0.02  # of the number of blocks: how many more there are in thought, evenly of all contrasts
+SHRINKAGE = 0.02  # of the number of blocks: how many more there are in thought, of the usual contrasts
 LEAST_CURVATURE = 1e-6  # of a likelihood that says nothing
 BETWEEN = 16  # points of the spline for each step between noise levels
 
@@ -40,28 +40,39 @@ class Peak(NamedTuple):
     at_top: NDArray[np.bool_]
 
 
-def profile(log_sigmas: FloatArray, log_densities: FloatArray, groups: IntArray, count: int) -> Profile:
+def profile(
+    log_sigmas: FloatArray,
+    log_densities: FloatArray,
+    groups: IntArray,
+    count: int,
+    usual: FloatArray | None = None,
+) -> Profile:
     """The likelihood of `count` groups of blocks, with weights of their own; `log_densities` are (S, C, blocks).
 
-    Where the first contrast, that of the prior itself, explains a group as well as the mixture does (by BIC), it is
-    taken alone: weights that nothing calls for would only blur the estimate.
+    The weights start from the `usual` ones (C,), those of the prior, and lean to them. A prior without any starts from
+    even ones, and where its first contrast, that of the prior itself, explains a group as well as the mixture does (by
+    BIC), it is taken alone: weights that nothing calls for would only blur the estimate.
     """
     used = groups >= 0
     relative, peaks = relative_densities(log_densities)
     contrasts = relative.shape[1]
     sizes = np.maximum(np.bincount(groups[used], minlength=count), 1)
-    extra = SHRINKAGE * sizes / contrasts
-    weights = np.full((len(relative), contrasts, count), 1.0 / contrasts)
+    lean = np.full(contrasts, 1.0 / contrasts) if usual is None else usual
+    extra = SHRINKAGE * sizes * lean[:, None]  # (C, G)
+    weights = np.broadcast_to(lean[:, None], (len(relative), contrasts, count))
     for _ in range(STEPS):
         totals, _ = mixture_sums(relative, groups, weights)
-        weights = (totals + extra) / (sizes + contrasts * extra)
+        weights = (totals + extra) / (sizes * (1.0 + SHRINKAGE))
     _, mixed = mixture_sums(relative, groups, weights)
     mixed += _group_sums(peaks, groups, count)
+    leaning = mixed + (extra * np.log(weights)).sum(axis=1)
+    if usual is not None:
+        return Profile(log_sigmas, leaning, weights)
     plain = _group_sums(log_densities[:, 0], groups, count)
     simple = 2.0 * (mixed.max(axis=0) - plain.max(axis=0)) < (contrasts - 1) * np.log(sizes)
     alone = np.zeros((contrasts, 1))
     alone[0] = 1.0
-    values = np.where(simple, plain, mixed + (extra * np.log(weights)).sum(axis=1))
+    values = np.where(simple, plain, leaning)
     return Profile(log_sigmas, values, np.where(simple, alone, weights))
 
 

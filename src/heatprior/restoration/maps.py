@@ -16,11 +16,12 @@ from scipy.ndimage import map_coordinates
 
 from heatprior.arrays import FloatArray
 from heatprior.kernels.windows import WindowSums, window_sums
-from heatprior.priors.patch import PatchPrior
-from heatprior.restoration.blocks import Blocks, Clipped, block_densities, stride_for, usable_patches
-from heatprior.restoration.contrasts import CONTRASTS, OCTAVES, check_in_range, filters_below, repetition
+from heatprior.restoration.blocks import GUESS, Blocks, Clipped, block_densities, side_for, stride_for, usable_patches
+from heatprior.restoration.contrasts import OCTAVES, check_in_range
+from heatprior.restoration.directions import NoisePrior, filters_below, repetition
 from heatprior.restoration.gaps import fill_missing
 from heatprior.restoration.likelihood import Peak, find_peak
+from heatprior.restoration.patchwise import patch_size
 
 WINDOW = 16.0  # pixels: the width of the weights
 BLOCK = 3  # patches along the side of a block: fewer than for one level, so that the map is sharp
@@ -28,7 +29,7 @@ STEP = np.log(2.0) / 4.0  # of log sigma
 MARGIN = 3  # steps beyond the range of the first look
 TURNS, FIRST_TURNS = 4, 2  # of which the first have half the window, and weights by distance alone
 ALIKE = 0.15  # difference of log sigma between windows that support each other
-EVEN = 0.02  # of the blocks: how many more there are in thought, evenly of all contrasts
+LEAN = 0.02  # of the blocks: how many more there are in thought, of the usual contrasts
 CUT = 3.0  # widths at which the weights end
 LEAST_WEIGHT = 0.1  # of all blocks in a window together; with less it tells nothing, and its neighbours decide
 UNKNOWN = 1.0  # relative error of such a window, and of one below the lowest level
@@ -47,13 +48,13 @@ class LocalLevels(NamedTuple):
 
 
 def local_levels(
-    prior: PatchPrior, image: FloatArray, whole: FloatArray, clipped: Clipped, window: float = WINDOW
+    prior: NoisePrior, image: FloatArray, whole: FloatArray, clipped: Clipped, window: float = WINDOW
 ) -> LocalLevels:
     """Of a grey image (H, W) scaled to [0, 1], `whole` being the same without NaN."""
-    size, stride = prior.filters.size, stride_for(image.shape)
-    width = max(window / (stride * BLOCK), 0.5)
+    size, stride = patch_size(prior), stride_for(prior, image.shape)
+    width = max(window / (stride * side_for(prior, BLOCK)), 0.5)
     first_look = np.log(OCTAVES)
-    usable = usable_patches(image, size, stride, clipped, 0.0)
+    usable = usable_patches(image, size, stride, clipped, GUESS)
     blocks = block_densities(prior, whole, first_look, filters_below(prior, 0.0), usable, stride, BLOCK)
     found = _in_turns(first_look, blocks, width, FIRST_TURNS)[0].log_sigma
     lowest, highest = (int(np.rint((end - first_look[0]) / STEP)) for end in (found.min(), found.max()))
@@ -94,8 +95,9 @@ def _in_turns(log_sigmas: FloatArray, blocks: Blocks, width: float, turns: int) 
 
     Gives the map as peaks (rows, columns), the sums over the windows, and the likelihoods (S, K) of the blocks.
     """
-    count = len(CONTRASTS)
-    weights = np.full(count, 1.0 / count)
+    count = blocks.log_densities.shape[1]
+    usual = np.full(count, 1.0 / count) if blocks.usual is None else blocks.usual
+    weights = usual
     highest = blocks.log_densities.max(axis=1)
     relative = np.exp(blocks.log_densities - highest[:, None])  # (S, C, K)
     held = blocks.usable.reshape(blocks.shape).astype(np.float64)
@@ -111,7 +113,7 @@ def _in_turns(log_sigmas: FloatArray, blocks: Blocks, width: float, turns: int) 
             pilot = peak.log_sigma
         nearest = np.rint((peak.log_sigma - log_sigmas[0]) / (log_sigmas[1] - log_sigmas[0])).astype(np.int64)
         joint = weights[:, None] * np.take_along_axis(relative, nearest.reshape(1, 1, -1), axis=0)[0]  # (C, K)
-        totals = (joint / joint.sum(axis=0)) @ blocks.usable + EVEN * blocks.usable.sum() / count
+        totals = (joint / joint.sum(axis=0)) @ blocks.usable + LEAN * blocks.usable.sum() * usual
         weights = totals / totals.sum() if totals.sum() > 0 else weights
     return peak, sums, values
 

@@ -15,21 +15,27 @@ from numpy.typing import ArrayLike, NDArray
 
 from heatprior.arrays import FloatArray, IntArray
 from heatprior.errors import InvalidInputError
+from heatprior.priors.gaussian_mixture import GaussianMixturePrior
 from heatprior.priors.patch import PatchPrior
-from heatprior.priors.protocol import DiffusedPrior
-from heatprior.restoration.blocks import Blocks, Clipped, block_densities, stride_for, usable_patches
-from heatprior.restoration.contrasts import OCTAVES, check_in_range, filters_below, repetition
+from heatprior.priors.protocol import DiffusedPrior, ImagePrior
+from heatprior.restoration.blocks import GUESS, Blocks, Clipped, block_densities, side_for, stride_for, usable_patches
+from heatprior.restoration.contrasts import OCTAVES, check_in_range
+from heatprior.restoration.directions import NoisePrior, filters_below, repetition
 from heatprior.restoration.gaps import fill_missing
 from heatprior.restoration.inputs import as_channels, as_pixels, as_prior, as_white
 from heatprior.restoration.likelihood import Peak, Profile, find_peak, profile, standard_error
+from heatprior.restoration.patchwise import patch_size
+from heatprior.restoration.whole_noise import whole_image_level
 
 FINE = np.log(2.0) / 8.0  # step of log sigma, in the second look
 REACH = 5  # steps to either side
 MOST_LOOKS = 6
-PART = 2  # blocks along the side of a part of the image whose score counts as independent
+PART = 42  # pixels along the side of a part of the image whose score counts as independent; at least two blocks
 FEWEST_PARTS = 16
 CLIPPED, FEWEST_CLIPPED = 0.001, 3  # of the pixels, at the lowest or highest value: if more, values are cut off there
 HELD_TEXTURE, MISFIT = 4.2 / 255, 0.01  # what photographs add to the variance of the noise, see `model_error`
+MIXTURE_TEXTURE, MIXTURE_MISFIT = 3.0 / 255, 0.02  # the same for mixtures, which know texture better
+WHOLE_TEXTURE, WHOLE_MISFIT = 7.0 / 255, 0.022  # the same for priors of whole images, which know one contrast only
 
 Densities = Callable[[FloatArray, IntArray], Blocks]  # of log sigmas and filters
 
@@ -72,55 +78,73 @@ def estimate_sigma(
     """
     pixels = as_pixels(image)
     full = as_white(white, pixels)
-    model = as_patch_prior(prior)
+    model = as_prior(prior)
     channels = as_channels(pixels, channel_axis)
-    check_size(channels, model)
-    estimates = [noise_level(scaled(channels[index], full), model) for index in np.ndindex(channels.shape[:-2])]
+    if not isinstance(model, ImagePrior):
+        model = as_noise_prior(model)
+        check_size(channels, model)
+    estimates = [_level_of(scaled(channels[index], full), model) for index in np.ndindex(channels.shape[:-2])]
     sigma, stderr = (np.array(values) for values in zip(*estimates, strict=True))
-    error = model_error(sigma)
+    error = model_error(sigma, model)
     shape = channels.shape[:-2] if channel_axis is not None else channels.shape[:-3]
     if shape == ():
         return NoiseLevel(*(float(values[0] * full) for values in (sigma, stderr, error)))
     return NoiseLevel(*((values * full).reshape(shape) for values in (sigma, stderr, error)))
 
 
-def model_error(sigma: FloatArray) -> FloatArray:
+def _level_of(image: FloatArray, prior: NoisePrior | ImagePrior) -> Estimate:
+    """By a prior on patches, or on whole images (which does not know of clipped pixels)."""
+    if isinstance(prior, ImagePrior):
+        return Estimate(*whole_image_level(without_gaps(image), prior))
+    return noise_level(image, prior)
+
+
+def model_error(sigma: FloatArray, prior: DiffusedPrior) -> FloatArray:
     """The typical error of sigma in photographs: a fixed variance, and a part of that of the noise, over 2 sigma.
 
-    Without noise there is none. Fitted to the validation images of BSDS500 at 255 sigma from 5 to 100.
+    Without noise there is none. Fitted to the validation images of BSDS500 at 255 sigma from 5 to 100 (for mixtures, on
+    sixteen of them; for priors of whole images, with `wavelet-density` on eight of them, from 5 to 50).
     """
-    limited = np.maximum(sigma, HELD_TEXTURE / 2)
-    return np.where(sigma > 0, (HELD_TEXTURE**2 + MISFIT * limited**2) / (2.0 * limited), 0.0)
+    texture, misfit = HELD_TEXTURE, MISFIT
+    if isinstance(prior, GaussianMixturePrior):
+        texture, misfit = MIXTURE_TEXTURE, MIXTURE_MISFIT
+    elif isinstance(prior, ImagePrior):
+        texture, misfit = WHOLE_TEXTURE, WHOLE_MISFIT
+    limited = np.maximum(sigma, texture / 2)
+    return np.where(sigma > 0, (texture**2 + misfit * limited**2) / (2.0 * limited), 0.0)
 
 
-def noise_level(image: FloatArray, prior: PatchPrior) -> Estimate:
+def noise_level(image: FloatArray, prior: NoisePrior) -> Estimate:
     """Of a grey image (H, W) scaled to [0, 1], with NaN where pixels are missing."""
-    size, stride = prior.filters.size, stride_for(image.shape)
+    size, stride = patch_size(prior), stride_for(prior, image.shape)
     whole = without_gaps(image)
     clipped = clipping(image)
 
     def densities(log_sigmas: FloatArray, filters: IntArray) -> Blocks:
-        middle = float(np.exp(log_sigmas.mean())) if len(log_sigmas) <= 2 * REACH + 1 else 0.0
+        middle = float(np.exp(log_sigmas.mean())) if len(log_sigmas) <= 2 * REACH + 1 else GUESS
         usable = usable_patches(image, size, stride, clipped, middle)
         return block_densities(prior, whole, log_sigmas, filters, usable, stride)
 
-    return search(prior, densities, stride)
+    return search(prior, densities, stride, max(2, PART // (stride * side_for(prior))))
 
 
-def level_of_patches(patches: FloatArray, prior: PatchPrior) -> Estimate:
+def level_of_patches(patches: FloatArray, prior: NoisePrior) -> Estimate:
     """The same of independent patches (n, b²)."""
-    size = prior.filters.size
+    size = patch_size(prior)
     mosaic = patches.reshape(-1, size, size).swapaxes(0, 1).reshape(size, -1)
     usable = np.ones((1, len(patches)), bool)
 
     def densities(log_sigmas: FloatArray, filters: IntArray) -> Blocks:
         return block_densities(prior, mosaic, log_sigmas, filters, usable, size, 1)
 
-    return search(prior, densities, size, part=1)
+    return search(prior, densities, size, 1)
 
 
-def search(prior: PatchPrior, densities: Densities, stride: int, part: int = PART) -> Estimate:
-    """The peak of the likelihood: first among octaves, then closely, with the filters that suit it."""
+def search(prior: NoisePrior, densities: Densities, stride: int, part: int) -> Estimate:
+    """The peak of the likelihood: first among octaves, then closely, with the filters that suit it.
+
+    The scores of parts of part×part blocks count as independent.
+    """
     octaves = np.log(OCTAVES)
     filters = filters_below(prior, 0.0)
     blocks, fitted, peak = fit(octaves, filters, densities)
@@ -146,7 +170,7 @@ def search(prior: PatchPrior, densities: Densities, stride: int, part: int = PAR
 def fit(log_sigmas: FloatArray, filters: IntArray, densities: Densities) -> tuple[Blocks, Profile, Peak]:
     """The blocks of an image as one group."""
     blocks = densities(log_sigmas, filters)
-    fitted = profile(log_sigmas, blocks.log_densities, blocks.usable.astype(np.int64) - 1, 1)
+    fitted = profile(log_sigmas, blocks.log_densities, blocks.usable.astype(np.int64) - 1, 1, blocks.usual)
     return blocks, fitted, find_peak(log_sigmas, fitted.values)
 
 
@@ -166,20 +190,24 @@ def clipping(image: FloatArray) -> Clipped:
     )
 
 
-def as_patch_prior(prior: str | PathLike[str] | DiffusedPrior) -> PatchPrior:
-    """A prior whose density is a product over filters: noise is estimated with some of them."""
+def as_noise_prior(prior: str | PathLike[str] | DiffusedPrior) -> NoisePrior:
+    """A prior whose density is known in some directions by themselves: noise is estimated with those."""
     model = as_prior(prior)
-    if not isinstance(model, PatchPrior):
-        raise InvalidInputError(f"noise is estimated with a PatchPrior, not with {type(model).__name__}; give sigma")
+    if not isinstance(model, PatchPrior | GaussianMixturePrior):
+        raise InvalidInputError(
+            "noise is estimated with a GaussianMixturePrior or a PatchPrior, not with "
+            f"{type(model).__name__}; give sigma"
+        )
     return model
 
 
-def check_size(channels: NDArray[Any], prior: PatchPrior) -> None:
+def check_size(channels: NDArray[Any], prior: NoisePrior) -> None:
     """Refuse images that hold no patch."""
-    if min(channels.shape[-2:]) < prior.filters.size:
+    size = patch_size(prior)
+    if min(channels.shape[-2:]) < size:
         raise InvalidInputError(
             f"the image is {channels.shape[-2]}×{channels.shape[-1]} pixels but the prior acts on patches of "
-            f"{prior.filters.size}×{prior.filters.size}; give a larger image, or a prior on smaller patches"
+            f"{size}×{size}; give a larger image, or a prior on smaller patches"
         )
 
 
