@@ -17,7 +17,7 @@ OTHER = gaussian_mixture(3, 3, (0.25, 1.0, 4.0), seed=2)
 @pytest.fixture
 def exact(monkeypatch):
     """Every component has its part in every patch, and every axis counts."""
-    monkeypatch.setattr(module, "LEAST_PART", 0.0)
+    monkeypatch.setitem(expected_statistics.__kwdefaults__, "least_part", 0.0)
     monkeypatch.setitem(expected_statistics.__kwdefaults__, "least_keep", 0.0)
 
 
@@ -62,10 +62,9 @@ def test_the_sums_are_those_written_out(sigma):
 
 
 @pytest.mark.parametrize("sigma", [0.0, 0.1])
-def test_small_parts_are_left_out_and_the_others_take_their_share(sigma, monkeypatch):
-    monkeypatch.setattr(module, "LEAST_PART", 0.1)
+def test_small_parts_are_left_out_and_the_others_take_their_share(sigma):
     y = drawn(PRIOR, sigma)
-    found = expected_statistics(OTHER, y, sigma)
+    found = expected_statistics(OTHER, y, sigma, least_part=0.1)
     assert_close(found, written_out(OTHER, y, sigma, least=0.1))
     assert found.weights.sum() == pytest.approx(len(y), rel=1e-5)
     with pytest.raises(AssertionError):
@@ -73,10 +72,11 @@ def test_small_parts_are_left_out_and_the_others_take_their_share(sigma, monkeyp
 
 
 @pytest.mark.parametrize("least", [0.0, 1e-3])
-def test_sharpness_takes_the_probability_of_each_shape_to_a_power(least, monkeypatch):
-    monkeypatch.setattr(module, "LEAST_PART", least)
+def test_sharpness_takes_the_probability_of_each_shape_to_a_power(least):
     y = drawn(PRIOR, 0.3, 1)
-    soft, sharp = (expected_statistics(OTHER, y, 0.3, sharpness=sharpness).weights for sharpness in (1.0, 2.0))
+    soft, sharp = (
+        expected_statistics(OTHER, y, 0.3, sharpness=sharpness, least_part=least).weights for sharpness in (1.0, 2.0)
+    )
     expected = soft.sum(axis=1) ** 2 / (soft.sum(axis=1) ** 2).sum()
     np.testing.assert_allclose(sharp.sum(axis=1), expected, rtol=1e-3, atol=2e-3)
     np.testing.assert_allclose(
@@ -207,3 +207,12 @@ def test_a_component_that_explains_nothing_stays_a_density(sigma):
     assert prior.card == {"name": "mine"}
     np.testing.assert_allclose(prior.variances[1], module.FLOOR)
     assert np.isfinite(prior.log_prob(drawn(PRIOR, 0.1), 0.1)).all()
+
+
+def test_a_patch_that_no_component_explains_well_counts_for_the_best_one():
+    prior = gaussian_mixture(2, 40, seed=1)
+    alike = GaussianMixturePrior(np.repeat(prior.covariances[:1], 40, axis=0), np.zeros((40, 1)))
+    patches = alike.sample(50, 0.1, rng=np.random.default_rng(0))
+    sums = expected_statistics(alike, patches, 0.1, least_part=0.5)  # each explains a fortieth
+    assert sums.weights.sum() == pytest.approx(50)
+    assert np.isfinite(sums.moments).all()

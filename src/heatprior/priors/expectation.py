@@ -142,7 +142,7 @@ def _responsibilities(tables: _Tables, u: FloatArray, least_part: float) -> tupl
     flat -= peak
     np.exp(flat, out=flat)
     total = flat.sum(axis=1, keepdims=True)
-    flat[flat < least_part * total] = 0.0
+    flat[(flat < least_part * total) & (flat < 1.0)] = 0.0  # the largest, which is one here, stays
     flat /= flat.sum(axis=1, keepdims=True)
     return logs, float((peak + np.log(total)).sum(dtype=np.float64))
 
