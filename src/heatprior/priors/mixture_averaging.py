@@ -60,8 +60,11 @@ def average_posterior_changes(
         total = np.zeros(rows.shape, np.float32)
         for left in range(0, columns, TILE):
             tile = slice(left, min(left + TILE, columns) + size - 1)
-            own = levels if levels is constant else levels[:, left : left + TILE]
-            add_changes(rows[:, tile], size, own, tables, candidates, total[:, tile])
+            own = levels if levels is constant else np.ascontiguousarray(levels[:, left : left + TILE])
+            pixels = np.ascontiguousarray(rows[:, tile])  # always, so that the loops are compiled once
+            changes = np.zeros_like(pixels)
+            add_changes(pixels, size, own, tables, candidates, changes)
+            total[:, tile] += changes
         return total
 
     average_by_bands((image.shape[0], width), size, sum_of_changes, store, progress)
