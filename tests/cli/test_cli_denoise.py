@@ -334,7 +334,9 @@ def test_ctrl_c_leaves_no_partial_file(workplace: Path):
     np.save("large.npy", np.zeros((6000, 6000), np.float32))
     before = sorted(path for path in workplace.rglob("*"))
     command = [sys.executable, "-m", "heatprior", "denoise", "noisy.png", "large.npy", "-o", "new", "--sigma", "0.1"]
+    before_all = signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background ignores it
     process = subprocess.Popen([*command, "--white", "1"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    signal.signal(signal.SIGINT, before_all)
     while process.poll() is None and not Path("new/noisy.png").exists():
         time.sleep(0.02)
     time.sleep(0.3)
