@@ -12,6 +12,7 @@ for reporting only.
 from __future__ import annotations
 
 import argparse
+import json
 from pathlib import Path
 from typing import Any
 
@@ -42,12 +43,14 @@ def main() -> None:
     parser.add_argument("--validation", action="store_true", help="on the validation images; writes nothing")
     parser.add_argument("--limit", type=int, help="on the first images only; writes nothing")
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--rows", nargs="*", help="only these; the others stay as they were measured")
     parser.add_argument("--noisy", type=Path, help="a mixture learnt from noisy images, by its path")
     arguments = parser.parse_args()
     found = bsds500.validation(arguments.data) if arguments.validation else bsds500.bsd68(arguments.data)
     files = found[: arguments.limit]
     rows = {}
     todo = ROWS if arguments.noisy is None else ROWS | {f"{NOISY}{name}": ROWS[name] for name in COMPARED}
+    todo = {name: options for name, options in todo.items() if not arguments.rows or name in arguments.rows}
     print(f"{len(files)} images".ljust(36) + "".join(f"{level:16g}" for level in LEVELS))
     for name, options in todo.items():
         prior = load(arguments.noisy if name.startswith(NOISY) else options["prior"])
@@ -55,8 +58,9 @@ def main() -> None:
         cells = (f"{line['psnr']:9.3f} {line['seconds_per_megapixel']:6.2f}" for line in rows[name])
         print(f"{name:36}" + "".join(cells), flush=True)
     if len(files) == len(found) and not arguments.validation:
+        before = json.loads(RESULT.read_text())["rows"] if RESULT.exists() else {}
         about = {"images": len(files), "first_seed": FIRST_SEED, "threads": arguments.threads}
-        write_record(RESULT, {**about, "rows": rows})
+        write_record(RESULT, {**about, "rows": before | rows})
         print(f"wrote {RESULT}")
 
 

@@ -5,14 +5,20 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from heatprior import InvalidInputError, PriorFileError, load
-from heatprior.restoration.schedules import GENERAL, Schedule, Schedules, schedules_of
+from heatprior import GaussianMixturePrior, InvalidInputError, PriorFileError, load
+from heatprior.restoration.schedules import GENERAL, OF_MIXTURES, Schedule, Schedules, schedules_of
 
 ENTRY = {"sigmas": [0.05, 0.2], "levels": [[0.8, 0.4], [0.6, 0.2]], "weights": [[0.3, 0.0], [0.1, 0.02]]}
 
 
 def prior_with(entry):
     return SimpleNamespace(card={"hqs": entry})
+
+
+def test_a_mixture_without_schedules_begins_at_the_noise_level():
+    schedules = schedules_of(GaussianMixturePrior(np.eye(3)[None], np.zeros((1, 1))))
+    assert [float(schedules.level(k, 0.1)) for k in range(schedules.steps)] == list(OF_MIXTURES.levels)
+    assert OF_MIXTURES.levels[0] == 1.0
 
 
 def test_a_prior_without_schedules_has_the_general_one():
