@@ -35,6 +35,15 @@ Examples:
 """
 
 
+Adapt = Annotated[
+    bool, typer.Option("--adapt", help="Fit the prior (a mixture) to each image first: better, and slower.")
+]
+Scales = Annotated[
+    int | None,
+    typer.Option(metavar="N", min=1, max=2, help="Scales to denoise at, 1 or 2.  [default: what suits the prior]"),
+]
+
+
 class Method(StrEnum):
     """What `--method` may be."""
 
@@ -88,13 +97,8 @@ def denoise(
     method: Annotated[
         Method, typer.Option(help="Half-quadratic splitting, or one step of empirical Bayes: faster, less good.")
     ] = Method.hqs,
-    adapt: Annotated[
-        bool, typer.Option("--adapt", help="Fit the prior (a mixture) to each image first: better, and slower.")
-    ] = False,
-    scales: Annotated[
-        int | None,
-        typer.Option(metavar="N", min=1, max=2, help="Scales to denoise at, 1 or 2.  [default: what suits the prior]"),
-    ] = None,
+    adapt: Adapt = False,
+    scales: Scales = None,
     white: Annotated[
         float | None,
         typer.Option(metavar="W", help="The value that is full scale.  [default: 255, 65535 or 1.0, by type]"),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from heatprior.cli.denoise import Method
+from heatprior.cli.denoise import Adapt, Method, Scales
 
 if TYPE_CHECKING:
     from heatprior.restoration.evaluation import Summary
@@ -37,13 +37,8 @@ def evaluate(
     method: Annotated[
         Method, typer.Option(help="Half-quadratic splitting, or one step of empirical Bayes.")
     ] = Method.hqs,
-    adapt: Annotated[
-        bool, typer.Option("--adapt", help="Fit the prior (a mixture) to each image first: better, and slower.")
-    ] = False,
-    scales: Annotated[
-        int | None,
-        typer.Option(metavar="N", min=1, max=2, help="Scales to denoise at, 1 or 2.  [default: what suits the prior]"),
-    ] = None,
+    adapt: Adapt = False,
+    scales: Scales = None,
     limit: Annotated[int | None, typer.Option(metavar="N", min=1, help="Take the first N images only.")] = None,
     threads: Annotated[int, typer.Option(metavar="N", min=1, help="Cores; times are usually told for one.")] = 1,
     output: Annotated[
