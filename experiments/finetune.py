@@ -1,7 +1,7 @@
 """Fine-tune a shipped prior, with its schedules of splitting, to denoise images; put the result among the shipped ones.
 
-    python experiments/finetune.py SOURCE NAME [--averaging-steps 2000] [--splitting-steps 400] [--side 48]
-                                   [--crops 4] [--data DIR] [--state FILE]
+    python experiments/finetune.py SOURCE NAME [--averaging-steps 2000] [--splitting-steps 400] [--last-steps 0]
+                                   [--side 48] [--crops 4] [--data DIR] [--state FILE]
 
 Learns from the training images, and is judged on crops of the 32 validation images; BSD68 plays no role. The loss is in
 `heatprior.learning.denoising`. With --state the run is saved every minute, and goes on from there if the file exists.
@@ -50,7 +50,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("source")
     parser.add_argument("name")
-    for field in ("averaging_steps", "splitting_steps", "side", "crops"):
+    for field in ("averaging_steps", "splitting_steps", "last_steps", "side", "crops"):
         parser.add_argument(f"--{field.replace('_', '-')}", type=int, default=getattr(FineTuningConfig, field))
     parser.add_argument("--data", type=Path)
     parser.add_argument("--state", type=Path)
@@ -59,6 +59,7 @@ def main() -> None:
     config = FineTuningConfig(
         averaging_steps=options.averaging_steps,
         splitting_steps=options.splitting_steps,
+        last_steps=options.last_steps,
         side=options.side,
         crops=options.crops,
     )

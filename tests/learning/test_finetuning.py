@@ -6,6 +6,7 @@ from synthetic import landscape, sparse_prior
 
 from heatprior import InvalidInputError
 from heatprior.datasets import PatchSource
+from heatprior.learning.denoising import EXPONENT
 from heatprior.learning.finetuning import SIGMAS, FineTuning, FineTuningConfig, mixture
 from heatprior.restoration.denoising import empirical_bayes, half_quadratic_splitting
 from heatprior.restoration.schedules import Schedule, schedules_of
@@ -45,6 +46,18 @@ def test_schedules_move_in_the_second_phase_only():
     np.testing.assert_array_equal(tuning.point[2], begun)
     list(tuning.run(1))
     assert (tuning.point[2] != begun).any()
+
+
+def test_the_last_phase_leaves_schedules_and_favours_strong_noise():
+    with_last, without = tuning_of(last_steps=3), tuning_of()
+    list(with_last.run(10))
+    list(without.run(10))
+    np.testing.assert_array_equal(with_last.point[0], without.point[0])  # until then it is the same run
+    schedules, filters = with_last.point[2].copy(), with_last.point[0].copy()
+    assert len(list(with_last.run(100))) == 3
+    np.testing.assert_array_equal(with_last.point[2], schedules)
+    assert (with_last.point[0] != filters).any()
+    assert [with_last.config.phase(done).exponent for done in (0, 6, 10)] == [EXPONENT, EXPONENT, -0.2]
 
 
 def test_it_denoises_better_than_before():

@@ -4,12 +4,13 @@ Score matching asks for the best estimate of each patch by itself. Denoising ave
 other estimates are better (experiments/thresholding.py). Here the error is taken after the averaging. For noisy crops
 y = x + sigma n of images the loss is
 
-    ( |A(y, sigma) − x|²  +  |z_S − x|² ) / sigma^0.9,   |·|² being means over pixels,
+    ( |A(y, sigma) − x|²  +  |z_S − x|² ) / sigma^e,   |·|² being means over pixels,
 
 where A is one step of empirical Bayes with patch averaging, and z_S the result of half-quadratic splitting, z_0 = y,
 z_(k+1) = w_k y + (1 − w_k) A(z_k, l_k sigma), on crops mirrored beyond their edges. The gradient goes back through all
 steps, to the filters (J, a), the logits (J, L), and to the levels l_k and weights w_k. Without steps, S = 0, the loss
-is that of A alone.
+is that of A alone. Squared errors grow with about the power 0.9 of sigma, so with e = 0.9 all noise levels count alike in
+decibels; a smaller e favours the stronger noise.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from heatprior.kernels.threads import for_each
 from heatprior.learning.averaging import CELLS, AveragingStep
 from heatprior.learning.objective import Point
 
-EXPONENT = 0.9  # squared errors grow with about this power of sigma, so that all noise levels count alike in dB
+EXPONENT = 0.9  # e, unless said otherwise
 EDGE = 4  # pixels at the edge of a mirrored crop that do not count: images have fewer of them
 
 
@@ -50,6 +51,7 @@ class Denoising:
     reach: float
     dtype: Any = np.float32
     cells: int = CELLS
+    exponent: float = EXPONENT
 
     def gradient(self, prior: Point, schedules: Sequence[FloatArray]) -> tuple[float, Point, list[FloatArray]]:
         """The loss, its gradient in the prior, [filters, logits], and in each of the schedules."""
@@ -75,7 +77,7 @@ class Denoising:
         margin = int(np.sqrt(prior[0].shape[1])) - 1
         step = self._step(prior, crops.sigma)
         result, kept = step.forward(noisy)
-        loss, in_result = _squared_error(result, crops.clean, margin, crops.sigma)
+        loss, in_result = _squared_error(result, crops.clean, margin, crops.sigma**-self.exponent)
         step.back(in_result, kept, to_images=False)
         return loss, list(step.gradient()[:2])
 
@@ -93,7 +95,7 @@ class Denoising:
             state = self.dtype(weight) * (noisy - mean) + mean
             means.append(mean)
             kepts.append(kept)
-        loss, back = _squared_error(state, clean, margin + EDGE, crops.sigma)
+        loss, back = _squared_error(state, clean, margin + EDGE, crops.sigma**-self.exponent)
         in_prior: Point = [np.zeros_like(block) for block in prior]
         in_schedule = np.zeros_like(schedule)
         for k in reversed(range(len(steps))):
@@ -106,10 +108,10 @@ class Denoising:
         return loss, in_prior, in_schedule
 
 
-def _squared_error(result: FloatArray, clean: FloatArray, margin: int, sigma: float) -> tuple[float, FloatArray]:
-    """Mean squared error over sigma^0.9, without a margin, and its gradient in the result."""
+def _squared_error(result: FloatArray, clean: FloatArray, margin: int, weight: float) -> tuple[float, FloatArray]:
+    """Weighted mean squared error, without a margin, and its gradient in the result."""
     inside = (slice(None), slice(margin, -margin), slice(margin, -margin))
     error = np.zeros_like(result)
     error[inside] = result[inside] - clean[inside]
-    weight = sigma**-EXPONENT / error[inside].size
-    return weight * float(np.square(error, dtype=np.float64).sum()), error * result.dtype.type(2.0 * weight)
+    part = weight / error[inside].size
+    return part * float(np.square(error, dtype=np.float64).sum()), error * result.dtype.type(2.0 * part)

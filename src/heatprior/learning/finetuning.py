@@ -3,7 +3,8 @@
 The prior stays what it is, a product of mixtures that is known at every noise level, with orthogonal filters; its
 weights move from where the density of patches wants them to where the denoised image has the least error
 (`learning/denoising.py`). First through one averaging step, which costs little, then through all steps of the splitting
-as well. Like a training, it is a function of its seed, and goes on from its state with the same bits.
+as well, and last, if wanted, through one step again with more weight on strong noise, which splitting neglects. Like a
+training, it is a function of its seed, and goes on from its state with the same bits.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import expit, logit
@@ -21,7 +22,7 @@ from heatprior.datasets import PatchSource
 from heatprior.errors import InvalidInputError
 from heatprior.kernels.threads import for_each, products_in_one_thread
 from heatprior.learning.adam import DECAY_MEAN, DECAY_SQUARE, TINY, OrthogonalAdam
-from heatprior.learning.denoising import Denoising, NoisyCrops
+from heatprior.learning.denoising import EXPONENT, Denoising, NoisyCrops
 from heatprior.learning.objective import Objective, Point
 from heatprior.learning.projections import project_orthogonal
 from heatprior.learning.training import Progress
@@ -39,16 +40,19 @@ FLAT = 0.4  # part of each phase after which the rates fall, straight to zero
 class FineTuningConfig:
     """How many steps through one averaging step and through all of the splitting, on how many crops, and how fast.
 
-    A step of the first phase takes `levels` noise levels with `crops` crops each; one of the second half of them.
+    A step of the first and the last phase takes `levels` noise levels with `crops` crops each; one of the second half
+    of them. The last phase weighs errors with `last_exponent`.
     """
 
     averaging_steps: int = 2000
     splitting_steps: int = 400
+    last_steps: int = 0
     side: int = 48
     levels: int = 4
     crops: int = 4
     sigma_min: float = 0.04
     sigma_max: float = 0.45
+    last_exponent: float = -0.2
     filter_rate: float = 0.003
     logit_rate: float = 0.02
     schedule_rate: float = 0.02
@@ -57,8 +61,26 @@ class FineTuningConfig:
 
     @property
     def steps(self) -> int:
-        """Of both phases."""
-        return self.averaging_steps + self.splitting_steps
+        """Of all phases."""
+        return self.averaging_steps + self.splitting_steps + self.last_steps
+
+    def phase(self, done: int) -> Phase:
+        """That of the step after `done` ones."""
+        first, second = self.averaging_steps, self.averaging_steps + self.splitting_steps
+        if done < first:
+            return Phase(0, first, False, EXPONENT)
+        if done < second:
+            return Phase(first, self.splitting_steps, True, EXPONENT)
+        return Phase(second, self.last_steps, False, self.last_exponent)
+
+
+class Phase(NamedTuple):
+    """After how many steps it begins, how many it has, whether they go through the splitting, weighting of errors."""
+
+    begun: int
+    length: int
+    splitting: bool
+    exponent: float
 
 
 class FineTuning:
@@ -99,14 +121,13 @@ class FineTuning:
 
     def _step(self) -> float:
         config = self.config
-        splitting = self.done >= config.averaging_steps
-        begun, length = (config.averaging_steps, config.splitting_steps) if splitting else (0, config.averaging_steps)
+        begun, length, splitting, exponent = config.phase(self.done)
         pace = min(1.0, (1.0 - (self.done - begun) / length) / (1.0 - FLAT))
         batch = self._batch(self.done, config.levels // 2 if splitting else config.levels)
         schedules = np.stack([np.exp(self.point[2][0]), expit(self.point[2][1])])  # (2, sigmas, steps)
         mixtures = [mixture(crops.sigma) for crops in batch]
         mixed = [np.tensordot(parts, schedules, axes=(0, 1))[:, : None if splitting else 0] for parts in mixtures]
-        loss = Denoising(batch, self._prior.experts.reach)
+        loss = Denoising(batch, self._prior.experts.reach, exponent=exponent)
         in_schedules: list[FloatArray] = []
 
         def gradient(point: Point, _: int | None) -> tuple[float, Point]:

@@ -104,6 +104,9 @@ def denoise(
             )
             for d, weights in enumerate(mix)
         ]
+        if len(jobs) == len(parts) == back[0, 0] == 1 and parts[0].dtype == result.dtype:
+            result = np.ascontiguousarray(parts[0]).reshape(result.shape)  # as it is inside: not copied
+            clean = as_channels(result, channel_axis)
         for channel, original, weights in zip(clean[job], channels[job], back, strict=True):
             _store(parts, weights, original, channel)
     return result
@@ -256,6 +259,7 @@ def _store(parts: list[FloatArray], weights: FloatArray, noisy: NDArray[Any], cl
         rows = slice(start, start + ROWS)
         values = mixed([part[rows] for part in parts], weights)
         if clean.dtype.kind == "f":
-            clean[rows] = np.where(np.isnan(noisy[rows]), np.nan, values)
+            clean[rows] = values
+            np.copyto(clean[rows], np.nan, where=np.isnan(noisy[rows]))
         else:
             clean[rows] = np.clip(np.rint(values), 0, np.iinfo(clean.dtype).max)
