@@ -212,9 +212,9 @@ def two_cores() -> dict[str, float]:
     for method in ("eb", "hqs"):
         times: dict[int, list[float]] = {1: [], 2: []}
         for _ in range(6 if method == "eb" else 3):
-            for cores in times:  # in turns, so that both meet the same disturbances
+            for cores, found in times.items():  # in turns, so that both meet the same disturbances
                 on_cores(cores)
-                times[cores].append(seconds(partial(denoise, noisy, SIGMA, prior="patch7", method=method), 1))
+                found.append(seconds(partial(denoise, noisy, SIGMA, prior="patch7", method=method), 1))
         rows[method] = min(times[1]) / min(times[2])
         print(f"{method}: two cores are {rows[method]:.2f} times as fast as one")
     return rows

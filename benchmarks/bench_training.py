@@ -46,12 +46,13 @@ def start(size: int) -> list[FloatArray]:
 
 
 def own_step(size: int, batch: NoisyBatch, *, ipalm: bool) -> Any:
-    loss = ScoreMatching(pieces_of(batch), 1.0)
-    objective = Objective(loss.value, loss.gradient, (project_orthogonal, None))
+    pieces = pieces_of(batch)
     state = {"point": start(size)}
     adam, inertial = OrthogonalAdam.begin(state["point"]), IPalm.begin(state["point"])
 
     def step() -> None:
+        loss = ScoreMatching(pieces, 1.0)  # a new one, as for a new batch: it keeps what it can use again
+        objective = Objective(loss.value, loss.gradient, (project_orthogonal, None))
         if ipalm:
             state["point"] = inertial.step(state["point"], objective)[1]
         else:

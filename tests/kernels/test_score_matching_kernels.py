@@ -1,4 +1,4 @@
-"""The two loops of learning compute what their numpy twins say, wherever their three ways of summing meet."""
+"""The loops of learning compute what their numpy twins say, wherever their three ways of summing meet."""
 
 import numpy as np
 import pytest
@@ -8,6 +8,8 @@ from heatprior.kernels.chains import BLOCK
 from heatprior.kernels.score_matching import (
     score_derivatives,
     score_derivatives_plain,
+    squared_error,
+    squared_error_plain,
     weight_gradient,
     weight_gradient_plain,
 )
@@ -140,3 +142,17 @@ def test_the_comparison_notices_a_weight_that_is_off_by_one_part_in_a_million():
     of_twin = weight_gradient_plain(responses, variances, coefficients, log_weights, means)
     with pytest.raises(AssertionError):
         assert_equal_gradients(gradient, of_twin, coefficients, variances, TOLERANCE)
+
+
+def test_squared_error_and_its_gradient():
+    rng = np.random.default_rng(4)
+    changes, noise = rng.standard_normal((2, 9, 37))
+    sigma = rng.uniform(0.01, 0.4, 37)
+    expected, gradient = squared_error_plain(changes, noise, sigma)
+    replaced = changes.copy()
+    assert squared_error(replaced, noise, sigma) == pytest.approx(expected, rel=1e-13)
+    np.testing.assert_allclose(replaced, gradient, rtol=1e-13)
+    step = 1e-6 * rng.standard_normal(changes.shape)
+    rise = squared_error_plain(changes + step, noise, sigma)[0] - squared_error_plain(changes - step, noise, sigma)[0]
+    assert 0.5 * rise == pytest.approx(float((gradient * step).sum()), rel=1e-5)
+    assert abs(0.5 * rise - float((gradient[:, ::-1] * step).sum())) > 1e-3 * abs(rise)  # of other patches

@@ -97,19 +97,32 @@ def test_the_gradient_of_the_papers_start_is_that_of_finite_differences_in_any_d
 
 def test_a_gradient_that_forgets_the_width_of_the_experts_is_noticed():
     """Without the derivative in the variance, which depends on the norms of the filters, the slope is wrong."""
-    point, loss = POINTS["orthogonal filters"](), ScoreMatching(batch_of(2), REACH)
+    point, batch = POINTS["orthogonal filters"](), batch_of(2)
+    loss = ScoreMatching(batch, REACH)
     _, (gradient,) = loss.gradient(point, FILTERS)
     stretch = point[FILTERS] / np.linalg.norm(point[FILTERS])
     right = slope_by_differences(loss.value, point, FILTERS, stretch, 1e-4)
 
     def loss_at_fixed_width(moved):
         longer = np.linalg.norm(moved[FILTERS]) / np.linalg.norm(point[FILTERS])
-        narrower = [NoisyBatch(p.clean, p.noise, p.sigma / longer) for p in loss.batch]
+        narrower = [NoisyBatch(p.clean, p.noise, p.sigma / longer) for p in batch]
         return ScoreMatching(narrower, REACH).value(moved)
 
     assert (gradient * stretch).sum() == pytest.approx(right, rel=1e-6)
     wrong = slope_by_differences(loss_at_fixed_width, point, FILTERS, stretch, 1e-4)
     assert wrong != pytest.approx(right, rel=0.01)
+
+
+def test_responses_that_were_kept_belong_to_the_filters():
+    batch, (filters, logits) = batch_of(2), POINTS["orthogonal filters"]()
+    kept, other = ScoreMatching(batch, REACH), 1.1 * filters
+    for point in ([filters, logits], [other, logits], [other, 0.5 * logits], [filters, logits]):
+        fresh = ScoreMatching(batch, REACH).gradient(point, None)
+        value, gradients = kept.gradient(point, None)
+        assert value == fresh[0]
+        for gradient, expected in zip(gradients, fresh[1], strict=True):
+            np.testing.assert_array_equal(gradient, expected)
+    assert kept.value([other, logits]) != kept.value([filters, logits])
 
 
 def test_the_loss_is_the_denoising_error_of_the_prior_over_the_noise():

@@ -1,4 +1,4 @@
-"""The two inner loops of learning: the experts' scores with their derivatives, and the gradient in the weights.
+"""The inner loops of learning: the experts' scores with their derivatives, the error, the gradient in the weights.
 
 With phi_j = ∂ log psi_j / ∂u = (E[mu] − u) / s², s² = sigma_j²(t), the loss needs for every response
 
@@ -98,6 +98,12 @@ def weight_gradient_plain(
     return np.asarray(np.einsum("jn,jnl->jl", coefficients / variances, rho * central))
 
 
+def squared_error_plain(changes: FloatArray, noise: FloatArray, sigma: FloatArray) -> tuple[float, FloatArray]:
+    """The twin: ‖r‖² of r = −noise − sigma changes, (a, n) each, sigma (n,); and its gradient in the changes."""
+    residual = -noise - sigma * changes
+    return float(np.vdot(residual, residual)), -2.0 * sigma * residual
+
+
 def score_derivatives(
     responses: FloatArray,
     variances: FloatArray,
@@ -146,6 +152,24 @@ def weight_gradient(
         gradient,
     )
     return gradient
+
+
+def squared_error(changes: FloatArray, noise: FloatArray, sigma: FloatArray) -> float:
+    """The kernel of `squared_error_plain`: the gradient takes the place of the changes."""
+    return float(_squared_error(changes, noise, sigma))
+
+
+@njit(nogil=True, cache=True, fastmath={"contract", "reassoc"})
+def _squared_error(changes, noise, sigma):
+    total = 0.0
+    for row in range(changes.shape[0]):
+        part = 0.0
+        for i in range(changes.shape[1]):
+            residual = -noise[row, i] - sigma[i] * changes[row, i]
+            part += residual * residual
+            changes[row, i] = -2.0 * sigma[i] * residual
+        total += part
+    return total
 
 
 @njit(nogil=True, cache=True, fastmath={"contract"})

@@ -9,8 +9,8 @@ y = x + sigma n of images the loss is
 where A is one step of empirical Bayes with patch averaging, and z_S the result of half-quadratic splitting, z_0 = y,
 z_(k+1) = w_k y + (1 − w_k) A(z_k, l_k sigma), on crops mirrored beyond their edges. The gradient goes back through all
 steps, to the filters (J, a), the logits (J, L), and to the levels l_k and weights w_k. Without steps, S = 0, the loss
-is that of A alone. Squared errors grow with about the power 0.9 of sigma, so with e = 0.9 all noise levels count alike in
-decibels; a smaller e favours the stronger noise.
+is that of A alone. Squared errors grow with about the power 0.9 of sigma: with e = 0.9 all noise levels count alike in
+decibels, and a smaller e favours strong noise.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ import numpy as np
 from scipy.special import log_softmax
 
 from heatprior.arrays import FloatArray
-from heatprior.kernels.score_matching import score_derivatives, weight_gradient
+from heatprior.kernels.score_matching import score_derivatives, squared_error, weight_gradient
 from heatprior.kernels.threads import for_each
 from heatprior.learning.objective import Point
 
@@ -33,16 +33,18 @@ class NoisyBatch:
 FILTERS, LOGITS = 0, 1  # the two blocks of variables
 
 
-@dataclass(frozen=True)
 class ScoreMatching:
     """The loss on one batch: mean of ‖x − E[X | y]‖² / sigma², Eq. (4), as a function of the point [filters, logits].
 
     The batch comes in pieces, which run side by side and are added in order: the number of threads changes no bit. The
-    filters need not be orthogonal: the extrapolated points of iPALM are not.
+    filters need not be orthogonal: the extrapolated points of iPALM are not. What depends on the filters alone is kept
+    for the next point: arrays of a point must not be changed once they were given.
     """
 
-    batch: Sequence[NoisyBatch]
-    reach: float
+    def __init__(self, batch: Sequence[NoisyBatch], reach: float) -> None:
+        self._pieces = [_Piece(piece) for piece in batch]
+        self._count = sum(piece.sigma.size for piece in batch)
+        self._reach = reach
 
     def value(self, point: Point) -> float:
         """The loss at a point."""
@@ -55,36 +57,51 @@ class ScoreMatching:
     def _evaluate(self, point: Point, blocks: Sequence[int]) -> tuple[float, Point]:
         filters, logits = point
         log_weights = np.asarray(log_softmax(logits, axis=1))
-        means = np.linspace(-self.reach, self.reach, logits.shape[1])
-        pieces = for_each(lambda piece: _sums_over(piece, filters, log_weights, means, blocks), self.batch)
-        count = sum(piece.sigma.size for piece in self.batch)
+        means = np.linspace(-self._reach, self._reach, logits.shape[1])
+        pieces = for_each(lambda piece: piece.sums(filters, log_weights, means, blocks), self._pieces)
         losses, gradients = zip(*pieces, strict=True)
-        return sum(losses) / count, [np.sum(parts, axis=0) / count for parts in zip(*gradients, strict=True)]
+        return sum(losses) / self._count, [
+            np.sum(parts, axis=0) / self._count for parts in zip(*gradients, strict=True)
+        ]
 
 
-def _sums_over(
-    batch: NoisyBatch, filters: FloatArray, log_weights: FloatArray, means: FloatArray, blocks: Sequence[int]
-) -> tuple[float, Point]:
-    base_variance = (means[1] - means[0]) ** 2
-    variance_of_noise = batch.sigma**2
-    noisy = batch.clean + batch.sigma * batch.noise
-    responses = filters @ noisy  # (J, n)
-    squared_norms = (filters**2).sum(axis=1)
-    variances = base_variance + squared_norms[:, None] * variance_of_noise
-    derivatives = score_derivatives(responses, variances, log_weights, means, want_derivatives=FILTERS in blocks)
-    residual = -batch.noise - batch.sigma * (filters.T @ derivatives.score)  # r / sigma, (a, n)
-    loss = float(np.vdot(residual, residual))
-    if not blocks:
-        return loss, []
+class _Piece:
+    """A part of a batch, with its responses to the filters that it met last."""
 
-    back = -2.0 * batch.sigma * residual  # ∂loss/∂(Kᵀ phi)
-    back_scores = filters @ back  # ∂loss/∂phi, (J, n)
-    gradients: Point = []
-    if FILTERS in blocks:
-        gradient = derivatives.score @ back.T
-        gradient += (back_scores * derivatives.in_response) @ noisy.T
-        gradient += 2.0 * filters * ((back_scores * derivatives.in_variance) @ variance_of_noise)[:, None]
-        gradients.append(gradient)
-    if LOGITS in blocks:
-        gradients.append(weight_gradient(responses, variances, back_scores, derivatives, log_weights, means))
-    return loss, gradients
+    def __init__(self, batch: NoisyBatch) -> None:
+        self._batch = batch
+        self._noisy: FloatArray | None = None
+        self._filters: FloatArray | None = None
+        self._responses = self._variances = np.empty((0, 0))
+
+    def sums(
+        self, filters: FloatArray, log_weights: FloatArray, means: FloatArray, blocks: Sequence[int]
+    ) -> tuple[float, Point]:
+        """The sum of the losses, and its gradients in the blocks."""
+        batch = self._batch
+        variance_of_noise = batch.sigma**2
+        if self._noisy is None:
+            self._noisy = batch.clean + batch.sigma * batch.noise
+        if filters is not self._filters:
+            self._filters = filters
+            self._responses = filters @ self._noisy  # (J, n)
+            squared_norms = (filters**2).sum(axis=1)
+            self._variances = (means[1] - means[0]) ** 2 + squared_norms[:, None] * variance_of_noise
+        responses, variances = self._responses, self._variances
+        derivatives = score_derivatives(responses, variances, log_weights, means, want_derivatives=FILTERS in blocks)
+        back = filters.T @ derivatives.score  # Kᵀ phi, (a, n)
+        loss = squared_error(back, batch.noise, batch.sigma)  # now ∂loss/∂(Kᵀ phi)
+        if not blocks:
+            return loss, []
+
+        back_scores = filters @ back  # ∂loss/∂phi, (J, n)
+        gradients: Point = []
+        if FILTERS in blocks:
+            gradient = derivatives.score @ back.T
+            gradient += np.multiply(back_scores, derivatives.in_response, out=derivatives.in_response) @ self._noisy.T
+            by_variance = np.multiply(back_scores, derivatives.in_variance, out=derivatives.in_variance)
+            gradient += 2.0 * filters * (by_variance @ variance_of_noise)[:, None]
+            gradients.append(gradient)
+        if LOGITS in blocks:
+            gradients.append(weight_gradient(responses, variances, back_scores, derivatives, log_weights, means))
+        return loss, gradients
