@@ -29,7 +29,7 @@ from heatprior.restoration.inputs import as_channels, as_pixels, as_prior, as_si
 ROUNDS = 4
 STRENGTH = 300.0  # patches of every shape that the prior stands for
 OLD = 0.5  # part of the weights that stays
-MOST_PATCHES = 6_000  # that are looked at: of larger images, patches that lie further apart
+MOST_PATCHES = 10_000  # that are looked at: of larger images, patches that lie further apart
 LEAST_STRIDE = 2  # pixels between two patches: closer ones tell hardly more
 LEAST_PART = 0.03  # of a patch that a component has to explain for it to count: faster, and no worse
 LEVEL = 0.1  # step between the noise levels of patches under a map, of log sigma
