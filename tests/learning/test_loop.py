@@ -9,7 +9,8 @@ import heatprior as hp
 from heatprior.datasets import PatchSource
 from heatprior.learning import loop as module
 from heatprior.learning.loop import Loop, Record
-from heatprior.learning.training import Progress, Training
+from heatprior.learning.steps import Progress
+from heatprior.learning.training import Training
 from heatprior.learning.validation import Validation
 
 CONFIG = hp.TrainingConfig(size=3, components=11, batch=40, steps=23)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from heatprior.learning.gathering import Material
     from heatprior.learning.loop import Loop, Record
     from heatprior.learning.runs import Run, RunSettings
-    from heatprior.learning.training import Progress
+    from heatprior.learning.steps import Progress
 
 BSDS500 = "bsds500"
 MOST_SKIPPED_SHOWN = 5

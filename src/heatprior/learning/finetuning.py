@@ -9,8 +9,7 @@ training, it is a function of its seed, and goes on from its state with the same
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
@@ -20,12 +19,12 @@ from scipy.special import expit, logit
 from heatprior.arrays import FloatArray
 from heatprior.datasets import PatchSource
 from heatprior.errors import InvalidInputError
-from heatprior.kernels.threads import for_each, products_in_one_thread
+from heatprior.kernels.threads import for_each
 from heatprior.learning.adam import DECAY_MEAN, DECAY_SQUARE, TINY, OrthogonalAdam
 from heatprior.learning.denoising import EXPONENT, Denoising, NoisyCrops
 from heatprior.learning.objective import Objective, Point
 from heatprior.learning.projections import project_orthogonal
-from heatprior.learning.training import Progress
+from heatprior.learning.steps import StepByStep
 from heatprior.priors.experts import Experts
 from heatprior.priors.filters import FilterBank
 from heatprior.priors.patch import PatchPrior
@@ -83,7 +82,7 @@ class Phase(NamedTuple):
     exponent: float
 
 
-class FineTuning:
+class FineTuning(StepByStep):
     """A run: the prior, its schedules (2, sigmas, steps) as log levels and logit weights, and how far it is."""
 
     def __init__(
@@ -95,29 +94,19 @@ class FineTuning:
         weights: Sequence[Sequence[float]],
     ) -> None:
         """`source` cuts crops; `levels` and `weights` are the first schedules, (sigmas, steps)."""
-        if source.size != config.side:
-            raise InvalidInputError(f"the source cuts crops of side {source.size} but {config.side} is asked for")
+        super().__init__(source, config.side, config.steps)
         if config.side < 3 * prior.filters.size:
             raise InvalidInputError(
                 f"crops of side {config.side} have too few pixels inside for patches of side {prior.filters.size}; "
                 f"give at least {3 * prior.filters.size}"
             )
         self.config = config
-        self.source = source
         self._prior = prior
-        self.done = 0
         schedules = np.stack([np.log(levels), np.clip(logit(weights), *LOGIT_WEIGHTS)])
         self.point: Point = [np.array(prior.filters.matrix), np.array(prior.experts.logits), schedules]
         self._average: Point = [block.copy() for block in self.point]
         self._optimizer = OrthogonalAdam.begin(self.point[:2])
         self._moments = np.zeros((2, *schedules.shape))  # of the gradient in the schedules, and of its square
-
-    def run(self, steps: int) -> Iterator[Progress]:
-        """Do up to `steps` more steps, no further than the end of the run, and report after each."""
-        begin = time.perf_counter()
-        with products_in_one_thread():
-            for _ in range(min(steps, self.config.steps - self.done)):
-                yield Progress(self.done + 1, self._step(), time.perf_counter() - begin)
 
     def _step(self) -> float:
         config = self.config

@@ -19,7 +19,8 @@ from heatprior.errors import InvalidInputError, TrainingError
 from heatprior.images import to_grey
 from heatprior.learning.kinds import AnyConfig, AnyTraining, new_training, noise_of_images
 from heatprior.learning.mixtures import MixtureConfig
-from heatprior.learning.training import Progress, TrainingConfig
+from heatprior.learning.steps import Progress
+from heatprior.learning.training import TrainingConfig
 from heatprior.learning.validation import Validation
 from heatprior.priors.gaussian_mixture import GaussianMixturePrior
 from heatprior.priors.patch import PatchPrior

@@ -18,8 +18,6 @@ Every batch is a function of the seed and of the number of the step alone.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -30,7 +28,7 @@ from heatprior.datasets import PatchSource
 from heatprior.errors import InvalidInputError
 from heatprior.kernels.threads import products_in_one_thread
 from heatprior.learning.mixture_start import first_covariances
-from heatprior.learning.training import Progress
+from heatprior.learning.steps import StepByStep
 from heatprior.priors.expectation import FLOOR, Statistics, expected_statistics
 from heatprior.priors.filters import FilterBank
 from heatprior.priors.gaussian_mixture import GaussianMixturePrior
@@ -77,15 +75,12 @@ class MixtureConfig:
         return np.asarray(RATIO ** (np.arange(self.contrasts) - (self.contrasts - 1) / 2.0))
 
 
-class MixtureTraining:
+class MixtureTraining(StepByStep):
     """A run: running averages of the sums of EM, the mixture that they ask for, and how many steps are done."""
 
     def __init__(self, config: MixtureConfig, source: PatchSource) -> None:
-        if source.size != config.size:
-            raise InvalidInputError(f"the source cuts patches of size {source.size} but the prior has {config.size}")
+        super().__init__(source, config.size, config.steps)
         self.config = config
-        self.source = source
-        self.done = 0
         rng = np.random.default_rng(config.seed)
         with products_in_one_thread():
             u = source.draw(config.batch, rng).T @ FilterBank.dct(config.size).matrix.T
@@ -95,18 +90,8 @@ class MixtureTraining:
             self._moments: FloatArray = covariances / config.shapes
             self._mixture = self._maximised()
 
-    def run(self, steps: int) -> Iterator[Progress]:
-        """Do up to `steps` more steps, no further than the end of the run, and report after each.
-
-        The loss is the negative mean log-likelihood of the batch under the mixture before the step.
-        """
-        begin = time.perf_counter()
-        with products_in_one_thread():
-            for _ in range(min(steps, self.config.steps - self.done)):
-                loss = self._step()
-                yield Progress(self.done, loss, time.perf_counter() - begin)
-
     def _step(self) -> float:
+        """The loss is the negative mean log-likelihood of the batch under the mixture before the step."""
         rng = np.random.default_rng([self.config.seed, self.done])
         y = self.source.draw(self.config.batch, rng).T.astype(np.float32)
         settling = self.done >= REVIVALS * self.config.steps

@@ -30,7 +30,7 @@ from heatprior.files import replacing
 from heatprior.learning.kinds import CONFIGS, AnyConfig, kind_of
 from heatprior.learning.loop import Loop, Record
 from heatprior.learning.mixtures import MixtureConfig
-from heatprior.learning.training import Progress
+from heatprior.learning.steps import Progress
 from heatprior.priors import patch
 from heatprior.priors.gaussian_mixture import GaussianMixturePrior
 from heatprior.priors.patch import PatchPrior

@@ -6,8 +6,7 @@ again from its state ends with the same bits as one that was left alone.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -16,12 +15,13 @@ import numpy as np
 from heatprior.arrays import FloatArray
 from heatprior.datasets import PatchSource
 from heatprior.errors import InvalidInputError
-from heatprior.kernels.threads import for_each, products_in_one_thread
+from heatprior.kernels.threads import for_each
 from heatprior.learning.adam import OrthogonalAdam
 from heatprior.learning.ipalm import IPalm
 from heatprior.learning.objective import Objective, Point
 from heatprior.learning.projections import project_orthogonal
 from heatprior.learning.score_matching import NoisyBatch, ScoreMatching
+from heatprior.learning.steps import StepByStep
 from heatprior.priors.experts import PAPER_COMPONENTS, Experts
 from heatprior.priors.filters import FilterBank
 from heatprior.priors.patch import PatchPrior
@@ -73,24 +73,12 @@ class TrainingConfig:
             raise InvalidInputError(f"optimizer is {self.optimizer!r}; expected 'adam' or 'ipalm'")
 
 
-@dataclass(frozen=True)
-class Progress:
-    """What one step reports: its number (1 for the first), the loss before it, and the seconds since the start."""
-
-    step: int
-    loss: float
-    seconds: float
-
-
-class Training:
+class Training(StepByStep):
     """A run: its parameters, the state of its optimiser, and how many steps are done."""
 
     def __init__(self, config: TrainingConfig, source: PatchSource) -> None:
-        if source.size != config.size:
-            raise InvalidInputError(f"the source cuts patches of size {source.size} but the prior has {config.size}")
+        super().__init__(source, config.size, config.steps)
         self.config = config
-        self.source = source
-        self.done = 0
         count = config.size**2 - 1
         start = np.random.default_rng(config.seed).normal(scale=1.0 / config.size, size=(count, config.size**2))
         initial = Experts.student if config.start == "student" else Experts.initial
@@ -98,14 +86,6 @@ class Training:
         self.point: Point = [project_orthogonal(start, steps=config.projection_steps), np.array(experts.logits)]
         self._average: Point = [x.copy() for x in self.point]
         self._optimizer: OrthogonalAdam | IPalm = _OPTIMIZERS[config.optimizer].begin(self.point)
-
-    def run(self, steps: int) -> Iterator[Progress]:
-        """Do up to `steps` more steps, no further than the end of the run, and report after each."""
-        begin = time.perf_counter()
-        with products_in_one_thread():
-            for _ in range(min(steps, self.config.steps - self.done)):
-                loss = self._step()
-                yield Progress(self.done, loss, time.perf_counter() - begin)
 
     def _step(self) -> float:
         loss = ScoreMatching(self._batch(self.done), self.config.reach)

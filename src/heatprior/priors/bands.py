@@ -7,8 +7,12 @@ where the bands split the frequencies among them, one over the redundancy where 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, Protocol
+from os import PathLike
+from pathlib import Path
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +23,7 @@ from heatprior.errors import InvalidInputError, PriorFileError
 from heatprior.kernels.lookup import look_up
 from heatprior.priors.arguments import LARGEST_GREY
 from heatprior.priors.experts import Experts
+from heatprior.store import PriorFile, write_prior_file
 
 CELLS = 2048  # of a table
 BEYOND = 6.0  # widths beyond the outermost mean that it reaches; further out a posterior mean is straight
@@ -107,18 +112,42 @@ def of_type(result: FloatArray, like: FloatArray) -> FloatArray:
     return result.astype(np.float32 if np.asarray(like).dtype.itemsize <= 4 else np.float64, copy=False)
 
 
-def check_parts(bands: Bands, norms: FloatArray, experts: Experts) -> FloatArray:
-    """The norms xi_j as a read-only array; bands, norms and experts must match."""
-    values = np.array(norms, np.float64)
-    if values.shape != (bands.count,) or experts.logits.shape[0] != bands.count:
-        raise InvalidInputError(
-            f"{bands.count} bands but norms of shape {values.shape} and {experts.logits.shape[0]} experts; "
-            "each band needs one of each"
-        )
-    if not ((values >= XIS[0]) & (values <= XIS[1])).all():
-        raise InvalidInputError(f"norms are {values.min():g} to {values.max():g}; expected {XIS[0]:g} to {XIS[1]:g}")
-    values.flags.writeable = False
-    return values
+BandsOf = TypeVar("BandsOf", bound=Bands)
+
+
+@dataclass(frozen=True, eq=False)
+class BandPrior(Generic[BandsOf]):
+    """What priors on bands are made of: the bands, xi_j (J,), the experts, and a card that says where they are from."""
+
+    bands: BandsOf
+    norms: FloatArray
+    experts: Experts
+    card: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        norms, count, experts = np.array(self.norms, np.float64), self.bands.count, self.experts.logits.shape[0]
+        if norms.shape != (count,) or experts != count:
+            raise InvalidInputError(
+                f"{count} bands but norms of shape {norms.shape} and {experts} experts; each band needs one of each"
+            )
+        if not ((norms >= XIS[0]) & (norms <= XIS[1])).all():
+            raise InvalidInputError(f"norms are {norms.min():g} to {norms.max():g}; expected {XIS[0]:g} to {XIS[1]:g}")
+        norms.flags.writeable = False
+        object.__setattr__(self, "norms", norms)
+        object.__setattr__(self, "card", dict(self.card))
+
+    @property
+    def parameters(self) -> int:
+        """How many numbers were learnt: J of the filters and J L of the experts; the bands are given."""
+        return self.norms.size + self.experts.logits.size
+
+    def _save(self, path: str | PathLike[str], kind: str, tensors: dict[str, Any]) -> None:
+        learnt: dict[str, Any] = {
+            "norms": self.norms.astype(np.float32),
+            "log_weights": self.experts.log_weights.astype(np.float32),
+            "reach": np.array([self.experts.reach]),
+        }
+        write_prior_file(Path(path), PriorFile(kind, {**learnt, **tensors}, self.card))
 
 
 def experts_from(log_weights: NDArray[Any], reach: NDArray[Any]) -> Experts:

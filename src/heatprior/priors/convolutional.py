@@ -11,11 +11,9 @@ docs/math.md, `multiplied_out.py`, which measures it, and `wavelet.py`, the sibl
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass
 from os import PathLike
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -24,9 +22,9 @@ from heatprior.arrays import FloatArray
 from heatprior.errors import InvalidInputError, PriorFileError
 from heatprior.priors.arguments import as_sigma
 from heatprior.priors.bands import (
+    BandPrior,
     Shape,
     as_images,
-    check_parts,
     experts_from,
     image_of,
     of_type,
@@ -37,7 +35,7 @@ from heatprior.priors.bands import (
 from heatprior.priors.experts import Experts
 from heatprior.priors.langevin import annealed_langevin, falling_levels
 from heatprior.priors.tilings import Tiling
-from heatprior.store import PriorFile, write_prior_file
+from heatprior.store import PriorFile
 
 KIND = "convolutional"
 SIDE = 128  # pixels of a sample, unless told otherwise
@@ -46,25 +44,11 @@ LOWEST = 0.004  # noise that nobody sees: samples end there at the latest
 
 
 @dataclass(frozen=True, eq=False)
-class ConvolutionalPrior:
+class ConvolutionalPrior(BandPrior[Tiling]):
     """The sets of frequencies, xi_j (J,), the experts, and a card that says where they come from.
 
     Images `y` are (..., H, W) of any size, taken to be cyclic; `sigma` is one number or one per image.
     """
-
-    bands: Tiling
-    norms: FloatArray
-    experts: Experts
-    card: Mapping[str, Any] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "norms", check_parts(self.bands, self.norms, self.experts))
-        object.__setattr__(self, "card", dict(self.card))
-
-    @property
-    def parameters(self) -> int:
-        """How many numbers were learnt: J of the filters and J L of the experts."""
-        return self.norms.size + self.experts.logits.size
 
     @property
     def margin(self) -> int:
@@ -140,13 +124,8 @@ class ConvolutionalPrior:
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the prior as one safetensors file, parameters in float32; the file appears only when it is whole."""
-        tensors: dict[str, Any] = {
-            "norms": self.norms.astype(np.float32),
-            "log_weights": self.experts.log_weights.astype(np.float32),
-            "reach": np.array([self.experts.reach]),
-            "tiling": np.array([self.bands.scales, self.bands.orientations], np.int32),
-        }
-        write_prior_file(Path(path), PriorFile(KIND, tensors, self.card))
+        bands = {"tiling": np.array([self.bands.scales, self.bands.orientations], np.int32)}
+        self._save(path, KIND, bands)
 
     @classmethod
     def from_file(cls, contents: PriorFile) -> ConvolutionalPrior:

@@ -11,11 +11,9 @@ A basis is tied to a grid of pixels. `denoised` takes the mean over all its shif
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from os import PathLike
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -24,10 +22,10 @@ from heatprior.arrays import FloatArray
 from heatprior.errors import InvalidInputError, PriorFileError
 from heatprior.priors.arguments import as_sigma
 from heatprior.priors.bands import (
+    BandPrior,
     Shape,
     Spectrum,
     as_images,
-    check_parts,
     experts_from,
     image_of,
     of_type,
@@ -38,33 +36,19 @@ from heatprior.priors.bands import (
 from heatprior.priors.experts import Experts
 from heatprior.priors.protocol import Posterior
 from heatprior.priors.wavelet_bases import WaveletBasis
-from heatprior.store import PriorFile, write_prior_file
+from heatprior.store import PriorFile
 
 KIND = "wavelet"
 SIDE = 128  # pixels of a sample, unless told otherwise
 
 
 @dataclass(frozen=True, eq=False)
-class WaveletPrior:
+class WaveletPrior(BandPrior[WaveletBasis]):
     """The basis, xi_j (J,), the experts, and a card that says where they come from.
 
     Images `y` are (..., H, W), taken to be cyclic, their sides multiples of 2^levels; `sigma` is one number or one per
     image.
     """
-
-    bands: WaveletBasis
-    norms: FloatArray
-    experts: Experts
-    card: Mapping[str, Any] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "norms", check_parts(self.bands, self.norms, self.experts))
-        object.__setattr__(self, "card", dict(self.card))
-
-    @property
-    def parameters(self) -> int:
-        """How many numbers were learnt: J of the filters and J L of the experts; the basis is given."""
-        return self.norms.size + self.experts.logits.size
 
     @property
     def margin(self) -> int:
@@ -147,14 +131,8 @@ class WaveletPrior:
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the prior as one safetensors file, parameters in float32; the file appears only when it is whole."""
-        tensors: dict[str, Any] = {
-            "norms": self.norms.astype(np.float32),
-            "log_weights": self.experts.log_weights.astype(np.float32),
-            "reach": np.array([self.experts.reach]),
-            "scaling": self.bands.scaling,
-            "levels": np.array([self.bands.levels, self.bands.splits], np.int32),
-        }
-        write_prior_file(Path(path), PriorFile(KIND, tensors, self.card))
+        bands = {"scaling": self.bands.scaling, "levels": np.array([self.bands.levels, self.bands.splits], np.int32)}
+        self._save(path, KIND, bands)
 
     @classmethod
     def from_file(cls, contents: PriorFile) -> WaveletPrior:

@@ -10,7 +10,8 @@ from typing import Any
 from heatprior import zoo
 from heatprior.errors import HeatpriorError, TrainingError
 from heatprior.learning.loop import Record, train
-from heatprior.learning.training import Progress, TrainingConfig
+from heatprior.learning.steps import Progress
+from heatprior.learning.training import TrainingConfig
 from heatprior.priors.patch import PatchPrior
 from heatprior.reproduction.bench import TRAINING, Bench
 from heatprior.reproduction.runner import make_folder

@@ -1,0 +1,44 @@
+"""What all learning has in common: steps, one after the other, and a report after each."""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from heatprior.datasets import PatchSource
+from heatprior.errors import InvalidInputError
+from heatprior.kernels.threads import products_in_one_thread
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What one step reports: its number (1 for the first), the loss before it, and the seconds since the start."""
+
+    step: int
+    loss: float
+    seconds: float
+
+
+class StepByStep(ABC):
+    """A run of `steps` steps on patches of a source, `done` of which are done."""
+
+    def __init__(self, source: PatchSource, size: int, steps: int) -> None:
+        if source.size != size:
+            raise InvalidInputError(f"the source cuts patches of size {source.size} but {size} is asked for")
+        self.source = source
+        self.done = 0
+        self._steps = steps
+
+    def run(self, steps: int) -> Iterator[Progress]:
+        """Do up to `steps` more steps, no further than the end of the run, and report after each."""
+        begin = time.perf_counter()
+        with products_in_one_thread():
+            for _ in range(min(steps, self._steps - self.done)):
+                loss = self._step()
+                yield Progress(self.done, loss, time.perf_counter() - begin)
+
+    @abstractmethod
+    def _step(self) -> float:
+        """The next step, counted in `done`: the loss before it."""
