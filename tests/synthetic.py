@@ -8,6 +8,7 @@ import numpy as np
 from examples import filter_bank
 from PIL import Image
 
+from heatprior.datasets import PatchSource
 from heatprior.priors.experts import Experts
 from heatprior.priors.filters import FilterBank
 from heatprior.priors.gaussian_mixture import GaussianMixturePrior
@@ -63,3 +64,23 @@ def folder_of_images(folder: Path, count: int = 3, shape: tuple[int, int] = (40,
     for number in range(count):
         Image.fromarray(np.uint8(255 * landscape(shape, rng))).save(folder / f"{number:02}.png")
     return folder
+
+
+def small_source(size=4):
+    """Patches of three small landscapes."""
+    rng = np.random.default_rng(0)
+    return PatchSource([landscape((30, 40), rng) for _ in range(3)], size)
+
+
+def finished(training, steps=10_000):
+    """The training after so many more steps, or all."""
+    for _ in training.run(steps):
+        pass
+    return training
+
+
+def assert_same_bits(one, two):
+    """Of two states of a training."""
+    assert one.keys() == two.keys()
+    for name, array in one.items():
+        np.testing.assert_array_equal(array, two[name], err_msg=name)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from examples import gaussian_mixture
 from scipy.special import logsumexp, softmax
-from synthetic import DrawnFromPrior, landscape
+from synthetic import DrawnFromPrior, assert_same_bits, finished, landscape, small_source
 
 import heatprior as hp
 from heatprior import GaussianMixturePrior, InvalidInputError, MixtureConfig
@@ -16,26 +16,12 @@ from heatprior.learning.mixtures import DEAD, MixtureTraining, scored_moments
 from heatprior.priors.expectation import expected_statistics
 
 
-def small_source(size=4):
-    rng = np.random.default_rng(0)
-    return PatchSource([landscape((30, 40), rng) for _ in range(3)], size)
-
-
 def small_config(**changes):
     return MixtureConfig(**{"size": 4, "shapes": 4, "contrasts": 3, "batch": 300, "steps": 30, **changes})
 
 
 def trained(config, source=None, *, steps=None):
-    training = MixtureTraining(config, source or small_source(config.size))
-    for _ in training.run(steps or config.steps):
-        pass
-    return training
-
-
-def assert_same_bits(one, two):
-    assert one.keys() == two.keys()
-    for name, array in one.items():
-        np.testing.assert_array_equal(array, two[name], err_msg=name)
+    return finished(MixtureTraining(config, source or small_source(config.size)), steps or config.steps)
 
 
 @pytest.mark.parametrize("sigma", [0.0, 0.05])
@@ -47,9 +33,7 @@ def test_a_training_that_goes_on_from_its_state_ends_with_the_same_bits(sigma, b
     assert all(array.flags.c_contiguous and array.dtype == np.float64 for array in kept.values())
     resumed = MixtureTraining(config, small_source())
     resumed.restore(kept)
-    for _ in resumed.run(config.steps):
-        pass
-    assert resumed.done == config.steps
+    assert finished(resumed).done == config.steps
     assert_same_bits(whole.state(), resumed.state())
     np.testing.assert_array_equal(whole.prior().covariances, resumed.prior().covariances)
 
@@ -66,13 +50,6 @@ def test_the_seed_decides():
     first, same, other = (trained(small_config(seed=seed, steps=5)).prior().covariances for seed in (0, 0, 1))
     np.testing.assert_array_equal(first, same)
     assert np.abs(first - other).max() > 1e-3
-
-
-def test_a_run_ends_at_its_last_step():
-    training = MixtureTraining(small_config(steps=7), small_source())
-    assert [progress.step for progress in training.run(5)] == [1, 2, 3, 4, 5]
-    assert [progress.step for progress in training.run(5)] == [6, 7]
-    assert list(training.run(5)) == []
 
 
 def test_the_loss_is_that_of_the_batch_before_the_step():

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from synthetic import DrawnFromPrior, landscape, sparse_prior
+from synthetic import DrawnFromPrior, assert_same_bits, finished, small_source, sparse_prior
 
 from heatprior import Experts, InvalidInputError, TrainingConfig
 from heatprior.datasets import PatchSource
@@ -14,26 +14,12 @@ OPTIMIZERS = ["adam", "ipalm"]
 both_optimizers = pytest.mark.parametrize("optimizer", OPTIMIZERS)
 
 
-def small_source(size=4):
-    rng = np.random.default_rng(0)
-    return PatchSource([landscape((30, 40), rng) for _ in range(3)], size)
-
-
 def small_config(**changes):
     return TrainingConfig(**{"size": 4, "components": 21, "batch": 100, "steps": 30, **changes})
 
 
 def trained(config, source=None, *, steps=None):
-    training = Training(config, source or small_source(config.size))
-    for _ in training.run(steps or config.steps):
-        pass
-    return training
-
-
-def assert_same_bits(one, two):
-    assert one.keys() == two.keys()
-    for name, array in one.items():
-        np.testing.assert_array_equal(array, two[name], err_msg=name)
+    return finished(Training(config, source or small_source(config.size)), steps or config.steps)
 
 
 @both_optimizers
@@ -65,9 +51,7 @@ def test_a_training_that_goes_on_from_its_state_ends_with_the_same_bits(optimize
     kept = {name: array.copy() for name, array in broken.state().items()}
     resumed = Training(config, small_source())
     resumed.restore(kept)
-    for _ in resumed.run(config.steps):
-        pass
-    assert resumed.done == config.steps
+    assert finished(resumed).done == config.steps
     assert_same_bits(whole.state(), resumed.state())
 
 
