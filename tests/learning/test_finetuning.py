@@ -98,7 +98,7 @@ def test_noise_levels_between_those_of_schedules_are_mixed():
 
 def test_crops_of_another_side_and_too_small_ones_are_refused():
     schedules = [FIRST.levels] * 4, [FIRST.weights] * 4
-    with pytest.raises(InvalidInputError, match="crops of side 12 but 20 is asked for"):
+    with pytest.raises(InvalidInputError, match="size 12 but 20 is asked for"):
         FineTuning(FineTuningConfig(side=20), sparse_prior(), PatchSource(images(), 12), *schedules)
     with pytest.raises(InvalidInputError, match="give at least 9"):
         FineTuning(FineTuningConfig(side=8), sparse_prior(), PatchSource(images(), 8), *schedules)
