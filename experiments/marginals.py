@@ -3,8 +3,9 @@
     python experiments/marginals.py [--data DIR] [PRIOR ...]
 
 For each filter, the density h_j of the responses ⟨k_j, p + sigma n⟩ of a million patches of the training images (fewer
-of 15×15) is compared with psi_j(·, t) in 201 bins between its quantiles κ and 1 − κ (κ = 0.005): the squared difference, averaged
-over the bins, over the squared maximum of h_j, averaged over the filters. Writes experiments/results/marginals.json.
+of 15×15) is compared with psi_j(·, t) in 201 bins between its quantiles κ and 1 − κ (κ = 0.005): the squared
+difference, averaged over the bins, over the squared maximum of h_j, averaged over the filters. Writes
+experiments/results/marginals.json.
 """
 
 from __future__ import annotations
