@@ -3,7 +3,7 @@
     python experiments/mixtures.py [--data DIR] [--threads N] [--noisy RUN/prior.safetensors]
     python experiments/mixtures.py --validation --limit 2      a trial, on other images; writes nothing
 
-`--noisy` is a mixture learnt from noisy images alone (docs/training.md has the commands).
+`--noisy` is a mixture learnt from noisy images alone (experiments/noisy_images.py has the commands).
 
 Prints the mean PSNR in dB and the median seconds per megapixel, and writes experiments/results/mixtures.json. BSD68 is
 for reporting only.
@@ -20,7 +20,7 @@ from tqdm import tqdm
 
 from heatprior import bsds500, denoise, load
 from heatprior.arrays import FloatArray
-from heatprior.records import write_record
+from heatprior.records import commit_of, write_record
 from heatprior.restoration.evaluation import Summary, evaluate, summarise
 from heatprior.trials import FIRST_SEED, LEVELS
 
@@ -58,9 +58,11 @@ def main() -> None:
         cells = (f"{line['psnr']:9.3f} {line['seconds_per_megapixel']:6.2f}" for line in rows[name])
         print(f"{name:36}" + "".join(cells), flush=True)
     if len(files) == len(found) and not arguments.validation:
-        before = json.loads(RESULT.read_text())["rows"] if RESULT.exists() else {}
-        about = {"images": len(files), "first_seed": FIRST_SEED, "threads": arguments.threads}
-        write_record(RESULT, {**about, "rows": before | rows})
+        before = json.loads(RESULT.read_text()) if RESULT.exists() else {"rows": {}}
+        commits = before.get("commits", dict.fromkeys(before["rows"], before.get("commit")))
+        commits |= dict.fromkeys(rows, commit_of(RESULT.parent))  # of each row, since others stay
+        about = {"images": len(files), "first_seed": FIRST_SEED, "threads": arguments.threads, "commits": commits}
+        write_record(RESULT, {**about, "rows": before["rows"] | rows})
         print(f"wrote {RESULT}")
 
 

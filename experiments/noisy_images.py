@@ -4,7 +4,8 @@ python experiments/noisy_images.py FOLDER [--level 25]
 
 The noise is drawn once for each image, is neither clipped nor rounded, and no clean pixel is left in the folder. Then
 
-heatprior train FOLDER -o run --kind mixture --sigma 0.0980392
+heatprior train FOLDER -o run --kind mixture --sigma 0.0980392 --steps 100 --batch 16000
+python experiments/mixtures.py --noisy run/prior.safetensors
 """
 
 from __future__ import annotations

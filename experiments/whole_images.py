@@ -17,7 +17,7 @@ from typing import Any
 from tqdm import tqdm
 
 from heatprior import bsds500, denoise, load
-from heatprior.records import write_record
+from heatprior.records import commit_of, write_record
 from heatprior.restoration.evaluation import Summary, evaluate, summarise
 from heatprior.trials import FIRST_SEED, LEVELS
 
@@ -66,7 +66,8 @@ def add_row(images: int, name: str, method: str, lines: list[Summary]) -> None:
     rows: list[dict[str, Any]] = json.loads(RESULT.read_text())["measured"] if RESULT.is_file() else []
     rows = [row for row in rows if (row["prior"], row["method"]) != (name, method)]
     levels = [line._asdict() for line in lines]
-    rows.append({"prior": name, "method": method, "parameters": load(name).parameters, "levels": levels})
+    about = {"prior": name, "method": method, "commit": commit_of(RESULT.parent), "parameters": load(name).parameters}
+    rows.append({**about, "levels": levels})
     write_record(RESULT, {"images": images, "first_seed": FIRST_SEED, "threads": 1, "measured": rows})
 
 

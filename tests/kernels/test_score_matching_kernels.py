@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from scipy.special import log_softmax
 
-from heatprior.kernels.chains import BLOCK
+from heatprior.kernels.chains import BLOCK, chains_from_the_middle, chains_from_the_middle_plain
 from heatprior.kernels.score_matching import (
+    error_and_gradient_plain,
+    error_to_gradient,
     score_derivatives,
     score_derivatives_plain,
-    squared_error,
-    squared_error_plain,
     weight_gradient,
     weight_gradient_plain,
 )
@@ -144,15 +144,25 @@ def test_the_comparison_notices_a_weight_that_is_off_by_one_part_in_a_million():
         assert_equal_gradients(gradient, of_twin, coefficients, variances, TOLERANCE)
 
 
+@pytest.mark.parametrize("components", [2, 3, 8, 9, 125, 126])
+def test_chains_from_the_middle(components):
+    weights = np.random.default_rng(0).random((3, components))
+    kernel, twin = chains_from_the_middle(weights), chains_from_the_middle_plain(weights)
+    np.testing.assert_allclose(kernel, twin, rtol=1e-14)
+    assert kernel[:, :, 0].sum() == pytest.approx(weights.sum())
+    assert np.abs(kernel - chains_from_the_middle_plain(weights[:, ::-1])).max() > 0.01
+
+
 def test_squared_error_and_its_gradient():
     rng = np.random.default_rng(4)
     changes, noise = rng.standard_normal((2, 9, 37))
     sigma = rng.uniform(0.01, 0.4, 37)
-    expected, gradient = squared_error_plain(changes, noise, sigma)
+    expected, gradient = error_and_gradient_plain(changes, noise, sigma)
     replaced = changes.copy()
-    assert squared_error(replaced, noise, sigma) == pytest.approx(expected, rel=1e-13)
+    assert error_to_gradient(replaced, noise, sigma) == pytest.approx(expected, rel=1e-13)
     np.testing.assert_allclose(replaced, gradient, rtol=1e-13)
     step = 1e-6 * rng.standard_normal(changes.shape)
-    rise = squared_error_plain(changes + step, noise, sigma)[0] - squared_error_plain(changes - step, noise, sigma)[0]
+    after, before = (error_and_gradient_plain(changes + way * step, noise, sigma)[0] for way in (1, -1))
+    rise = after - before
     assert 0.5 * rise == pytest.approx(float((gradient * step).sum()), rel=1e-5)
     assert abs(0.5 * rise - float((gradient[:, ::-1] * step).sum())) > 1e-3 * abs(rise)  # of other patches

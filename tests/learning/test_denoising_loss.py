@@ -55,6 +55,17 @@ def test_the_loss_is_the_error_of_the_denoised_image():
     assert loss.gradient(point_of(prior), [SCHEDULE])[0] == pytest.approx(weight * sum(errors), rel=1e-3)
 
 
+def test_the_exponent_weighs_noise_levels():
+    prior, crops = sparse_prior(), crops_of(0.3)
+    unweighted = Denoising([crops], prior.experts.reach, exponent=0.0)
+    plain, (in_filters, _), _ = unweighted.gradient(point_of(prior), [SCHEDULE])
+    for exponent in (EXPONENT, -0.2):
+        loss = Denoising([crops], prior.experts.reach, exponent=exponent)
+        value, (gradient, _), _ = loss.gradient(point_of(prior), [SCHEDULE])
+        assert value == pytest.approx(plain * crops.sigma**-exponent, rel=1e-6)
+        np.testing.assert_allclose(gradient, in_filters * crops.sigma**-exponent, rtol=1e-3, atol=1e-5)
+
+
 @pytest.mark.parametrize("schedule", [NO_STEPS, SCHEDULE])
 @pytest.mark.parametrize("block", ["filters", "logits", "schedule"])
 def test_the_gradient_is_that_by_differences(block, schedule):

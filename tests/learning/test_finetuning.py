@@ -76,9 +76,9 @@ def test_it_denoises_better_than_before():
     assert error(half_quadratic_splitting(noisy, 0.1, prior=tuned)) < 0.98 * error(before)
 
 
-@pytest.mark.parametrize("break_after", [1, 6, 7, 9])
+@pytest.mark.parametrize("break_after", [1, 6, 7, 9, 10, 12])
 def test_a_run_goes_on_from_its_state_to_the_same_bits(break_after):
-    whole, first, second = tuning_of(), tuning_of(), tuning_of()
+    whole, first, second = (tuning_of(last_steps=3) for _ in range(3))
     list(whole.run(100))
     list(first.run(break_after))
     second.restore({name: array.copy() for name, array in first.state().items()})
@@ -102,6 +102,14 @@ def test_crops_of_another_side_and_too_small_ones_are_refused():
         FineTuning(FineTuningConfig(side=20), sparse_prior(), PatchSource(images(), 12), *schedules)
     with pytest.raises(InvalidInputError, match="give at least 9"):
         FineTuning(FineTuningConfig(side=8), sparse_prior(), PatchSource(images(), 8), *schedules)
+
+
+@pytest.mark.parametrize(
+    "changes", [{"levels": 1}, {"crops": 0}, {"averaging_steps": -1}, {"sigma_min": 0.5}, {"sigma_min": 0.0}]
+)
+def test_settings_that_make_no_sense_are_refused(changes):
+    with pytest.raises(InvalidInputError, match=r"expected|must not"):
+        FineTuningConfig(**changes)
 
 
 def test_a_state_of_other_sizes_is_refused():

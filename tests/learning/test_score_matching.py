@@ -115,8 +115,8 @@ def test_a_gradient_that_forgets_the_width_of_the_experts_is_noticed():
 
 def test_responses_that_were_kept_belong_to_the_filters():
     batch, (filters, logits) = batch_of(2), POINTS["orthogonal filters"]()
-    kept, other = ScoreMatching(batch, REACH), 1.1 * filters
-    for point in ([filters, logits], [other, logits], [other, 0.5 * logits], [filters, logits]):
+    kept, other, fewer = ScoreMatching(batch, REACH), 1.1 * filters, logits[:, ::2]
+    for point in ([filters, logits], [other, logits], [other, 0.5 * logits], [other, fewer], [filters, logits]):
         fresh = ScoreMatching(batch, REACH).gradient(point, None)
         value, gradients = kept.gradient(point, None)
         assert value == fresh[0]
@@ -164,11 +164,10 @@ def test_the_loss_does_not_depend_on_how_the_batch_is_cut():
 
 def test_loss_and_gradient_are_the_same_bits_with_one_thread_and_with_two(monkeypatch):
     point = [filter_bank(5, 24).matrix.copy(), np.random.default_rng(0).normal(size=(24, 125))]
-    loss = ScoreMatching(batch_of(5, (400, 399, 400, 401)), REACH)
-    results = []
+    batch, results = batch_of(5, (400, 399, 400, 401)), []
     for count in (1, 2):
         monkeypatch.setattr(threads, "get_num_threads", lambda count=count: count)
-        results.append(loss.gradient(point, None))
+        results.append(ScoreMatching(batch, REACH).gradient(point, None))
     (value, gradients), (value_of_two, gradients_of_two) = results
     assert value == value_of_two
     for one, two in zip(gradients, gradients_of_two, strict=True):

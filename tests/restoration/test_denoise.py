@@ -39,6 +39,23 @@ def test_type_shape_and_units_come_back(dtype, white, method):
     assert psnr(result.astype(float) / white * 255, GREY) > psnr(noisy(GREY, 20), GREY) + 4.0
 
 
+@pytest.mark.parametrize("options", [{"method": "eb"}, {"method": "hqs"}, {"method": "hqs", "scales": 2}])
+@pytest.mark.parametrize(("shape", "axis"), [((60, 70), None), ((1, 60, 70), None), ((60, 70, 1), -1)])
+def test_a_result_is_an_array_of_its_own(shape, axis, options):
+    image = (noisy(GREY, 20) / 255).astype(np.float32)
+    image[3, 4] = np.nan
+    image = image.reshape(shape)
+    before = image.copy()
+    result = hp.denoise(image, 20 / 255, prior="patch7", channel_axis=axis, **options)
+    assert result.shape == shape
+    assert result.dtype == np.float32
+    assert not np.shares_memory(result, image)
+    np.testing.assert_array_equal(image, before)
+    np.testing.assert_array_equal(np.isnan(result), np.isnan(image))
+    exact = hp.denoise(image.astype(np.float64), 20 / 255, prior="patch7", channel_axis=axis, **options)
+    np.testing.assert_allclose(result, exact, atol=1e-6)
+
+
 def test_floats_are_not_clipped_and_integers_are():
     dark = noisy(np.zeros((40, 40)), 0.1)
     assert hp.denoise(dark, 0.1).min() < 0

@@ -19,6 +19,8 @@ import math
 import numpy as np
 from numba import njit
 
+from heatprior.arrays import FloatArray
+
 BLOCK = 256  # responses of one expert whose lanes stay in the L1 cache together
 UNROLL = 4  # grid steps between two visits of the lanes
 # The lanes of a block, one after the other in one buffer: constant offsets show the compiler that they do not overlap.
@@ -37,12 +39,24 @@ NEGLIGIBLE = 1e-35
 STARVED_NARROW = 1e-22
 
 
-@njit(nogil=True, cache=True)
-def chains_from_the_middle(weights):
+def chains_from_the_middle_plain(weights: FloatArray) -> FloatArray:
     """Weights along the upward and the downward chain, times 1, k, k² and k³: (J, 2, 4, steps), padded with zeros.
 
     k counts grid steps from the middle, which belongs to the upward chain; the downward one has a zero there.
     """
+    components = weights.shape[1]
+    middle = (components - 1) // 2
+    steps = -(-(components - middle) // UNROLL) * UNROLL
+    chains = np.zeros((len(weights), 2, steps))
+    chains[:, 0, : components - middle] = weights[:, middle:]
+    chains[:, 1, 1 : middle + 1] = weights[:, :middle][:, ::-1]
+    k = np.arange(steps) * [[1.0], [-1.0]]  # (2, steps)
+    return np.stack([chains * k**power for power in range(4)], axis=2)
+
+
+@njit(nogil=True, cache=True)
+def chains_from_the_middle(weights):
+    """The kernel of `chains_from_the_middle_plain`."""
     experts, components = weights.shape
     middle = (components - 1) // 2
     steps = -(-(components - middle) // UNROLL) * UNROLL

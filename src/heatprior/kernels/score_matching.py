@@ -98,7 +98,7 @@ def weight_gradient_plain(
     return np.asarray(np.einsum("jn,jnl->jl", coefficients / variances, rho * central))
 
 
-def squared_error_plain(changes: FloatArray, noise: FloatArray, sigma: FloatArray) -> tuple[float, FloatArray]:
+def error_and_gradient_plain(changes: FloatArray, noise: FloatArray, sigma: FloatArray) -> tuple[float, FloatArray]:
     """The twin: ‖r‖² of r = −noise − sigma changes, (a, n) each, sigma (n,); and its gradient in the changes."""
     residual = -noise - sigma * changes
     return float(np.vdot(residual, residual)), -2.0 * sigma * residual
@@ -154,13 +154,13 @@ def weight_gradient(
     return gradient
 
 
-def squared_error(changes: FloatArray, noise: FloatArray, sigma: FloatArray) -> float:
-    """The kernel of `squared_error_plain`: the gradient takes the place of the changes."""
-    return float(_squared_error(changes, noise, sigma))
+def error_to_gradient(changes: FloatArray, noise: FloatArray, sigma: FloatArray) -> float:
+    """The kernel of `error_and_gradient_plain`: the gradient takes the place of the changes."""
+    return float(_error_to_gradient(changes, noise, sigma))
 
 
 @njit(nogil=True, cache=True, fastmath={"contract", "reassoc"})
-def _squared_error(changes, noise, sigma):
+def _error_to_gradient(changes, noise, sigma):
     total = 0.0
     for row in range(changes.shape[0]):
         part = 0.0

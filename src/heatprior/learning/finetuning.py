@@ -39,8 +39,8 @@ FLAT = 0.4  # part of each phase after which the rates fall, straight to zero
 class FineTuningConfig:
     """How many steps through one averaging step and through all of the splitting, on how many crops, and how fast.
 
-    A step of the first and the last phase takes `levels` noise levels with `crops` crops each; one of the second half
-    of them. The last phase weighs errors with `last_exponent`.
+    A step of the first and the last phase takes `levels` noise levels with `crops` crops each, one of the second phase
+    half as many levels. The last phase divides squared errors by sigma^`last_exponent`.
     """
 
     averaging_steps: int = 2000
@@ -57,6 +57,14 @@ class FineTuningConfig:
     schedule_rate: float = 0.02
     averaged: int = 200
     seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.steps < 1 or min(self.averaging_steps, self.splitting_steps, self.last_steps) < 0:
+            raise InvalidInputError("the numbers of steps must not be negative, nor all zero")
+        if self.levels < 2 or self.crops < 1:
+            raise InvalidInputError(f"levels is {self.levels} and crops {self.crops}; expected at least 2 and 1")
+        if not 0 < self.sigma_min < self.sigma_max:
+            raise InvalidInputError(f"noise levels are {self.sigma_min} to {self.sigma_max}; expected a positive range")
 
     @property
     def steps(self) -> int:
@@ -163,7 +171,7 @@ class FineTuning(StepByStep):
         return for_each(piece, range(levels))
 
     def schedules(self) -> dict[str, Any]:
-        """The average of the last schedules, as a card has them."""
+        """The average of the last schedules, as a card has them; in the last phase they stay where they were last."""
         logs, logits = self._average[2]
         return {
             "sigmas": list(SIGMAS),

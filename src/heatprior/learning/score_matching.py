@@ -16,7 +16,7 @@ import numpy as np
 from scipy.special import log_softmax
 
 from heatprior.arrays import FloatArray
-from heatprior.kernels.score_matching import score_derivatives, squared_error, weight_gradient
+from heatprior.kernels.score_matching import error_to_gradient, score_derivatives, weight_gradient
 from heatprior.kernels.threads import for_each
 from heatprior.learning.objective import Point
 
@@ -37,8 +37,9 @@ class ScoreMatching:
     """The loss on one batch: mean of ‖x − E[X | y]‖² / sigma², Eq. (4), as a function of the point [filters, logits].
 
     The batch comes in pieces, which run side by side and are added in order: the number of threads changes no bit. The
-    filters need not be orthogonal: the extrapolated points of iPALM are not. What depends on the filters alone is kept
-    for the next point: arrays of a point must not be changed once they were given.
+    filters need not be orthogonal: the extrapolated points of iPALM are not. Responses are kept for the next point,
+    which may have the same filters: arrays of a point must not be changed once they were given, and one object is not
+    for several threads.
     """
 
     def __init__(self, batch: Sequence[NoisyBatch], reach: float) -> None:
@@ -72,7 +73,7 @@ class _Piece:
         self._batch = batch
         self._noisy: FloatArray | None = None
         self._filters: FloatArray | None = None
-        self._responses = self._variances = np.empty((0, 0))
+        self._responses = self._noise_variances = np.empty((0, 0))
 
     def sums(
         self, filters: FloatArray, log_weights: FloatArray, means: FloatArray, blocks: Sequence[int]
@@ -85,12 +86,11 @@ class _Piece:
         if filters is not self._filters:
             self._filters = filters
             self._responses = filters @ self._noisy  # (J, n)
-            squared_norms = (filters**2).sum(axis=1)
-            self._variances = (means[1] - means[0]) ** 2 + squared_norms[:, None] * variance_of_noise
-        responses, variances = self._responses, self._variances
+            self._noise_variances = (filters**2).sum(axis=1)[:, None] * variance_of_noise
+        responses, variances = self._responses, (means[1] - means[0]) ** 2 + self._noise_variances
         derivatives = score_derivatives(responses, variances, log_weights, means, want_derivatives=FILTERS in blocks)
         back = filters.T @ derivatives.score  # Kᵀ phi, (a, n)
-        loss = squared_error(back, batch.noise, batch.sigma)  # now ∂loss/∂(Kᵀ phi)
+        loss = error_to_gradient(back, batch.noise, batch.sigma)  # now ∂loss/∂(Kᵀ phi)
         if not blocks:
             return loss, []
 

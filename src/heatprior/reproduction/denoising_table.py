@@ -34,8 +34,7 @@ AVERAGED = (
 )
 FINE_TUNED = (
     "The same model with the same number of parameters, trained further for the denoised image instead of for single "
-    "patches (experiments/finetune.py). What is left is at the strongest noise, where the phase that trains for "
-    "splitting gives back some of what the phase before it gained for one step."
+    "patches (experiments/finetune.py)."
 )
 FEW = "The paper's figures are means over all 68 images of BSD68; those of a few images differ by more than this."
 

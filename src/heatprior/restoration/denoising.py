@@ -104,8 +104,9 @@ def denoise(
             )
             for d, weights in enumerate(mix)
         ]
-        if len(jobs) == len(parts) == back[0, 0] == 1 and parts[0].dtype == result.dtype:
-            result = np.ascontiguousarray(parts[0]).reshape(result.shape)  # as it is inside: not copied
+        is_result = len(jobs) == 1 and not is_colour and full == 1 and result.dtype == parts[0].dtype
+        if is_result and parts[0].flags.c_contiguous and result.flags.c_contiguous:
+            result = parts[0].reshape(result.shape)  # it is not copied
             clean = as_channels(result, channel_axis)
         for channel, original, weights in zip(clean[job], channels[job], back, strict=True):
             _store(parts, weights, original, channel)
