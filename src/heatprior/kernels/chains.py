@@ -9,7 +9,8 @@ the Gaussian of the component nearest to u, so that nothing overflows:
   the nearest component and stop when their terms are negligible;
 - starved (the weights near u are so small that remote components count): plain log-sum-exp.
 
-The kernels beside this file turn these sums into densities, scores and gradients.
+The kernels beside this file turn these sums into densities, scores and gradients. They divide as numpy does
+(`error_model`): a check for zero at every division would keep the compiler from SIMD code.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import numpy as np
 from numba import njit
 
 from heatprior.arrays import FloatArray
+from heatprior.kernels.vectors import widest_vectors
 
 BLOCK = 256  # responses of one expert whose lanes stay in the L1 cache together
 UNROLL = 4  # grid steps between two visits of the lanes
@@ -54,7 +56,7 @@ def chains_from_the_middle_plain(weights: FloatArray) -> FloatArray:
     return np.stack([chains * k**power for power in range(4)], axis=2)
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, error_model="numpy")
 def chains_from_the_middle(weights):
     """The kernel of `chains_from_the_middle_plain`."""
     experts, components = weights.shape
@@ -72,12 +74,13 @@ def chains_from_the_middle(weights):
     return chains
 
 
-@njit(cache=True, fastmath={"contract"})
+@njit(cache=True, error_model="numpy", fastmath={"contract"})
 def component_sums(lanes, count, log_weights, weights, chains, lowest, spacing, all_four):
     """From U and PRECISION: SUM0 to SUM3 = Σ_l w_l g_l k_l^m for m = 0 to 3, or, cheaper, only SUM0 and SUM1.
 
     k_l counts grid steps from ORIGIN, and g_l is relative to exp(LOG_SCALE); CASE tells how they were found.
     """
+    widest_vectors()
     last = weights.size - 1
     middle = lowest + (last // 2) * spacing
     if prepare_chains(lanes, count, lowest, spacing, last):
@@ -86,13 +89,19 @@ def component_sums(lanes, count, log_weights, weights, chains, lowest, spacing, 
         _walk(lanes, count, chains[0], all_four)
         start_downward(lanes, count)
         _walk(lanes, count, chains[1], all_four)
+    special = 0  # in a loop of its own, so that the compiler makes SIMD code of this one
     for i in range(count):
-        from_nearest, precision = lanes[FROM_NEAREST + i], lanes[PRECISION + i]
+        from_nearest = lanes[FROM_NEAREST + i]
         lanes[ORIGIN + i] = middle
-        lanes[LOG_SCALE + i] = -0.5 * from_nearest * from_nearest * precision
+        lanes[LOG_SCALE + i] = -0.5 * from_nearest * from_nearest * lanes[PRECISION + i]
+        special += (lanes[CASE + i] != IS_WIDE) | (lanes[SUM0 + i] <= STARVED_WIDE)
+    if special == 0:
+        return
+    for i in range(count):
         wide = lanes[CASE + i] == IS_WIDE
         if wide and lanes[SUM0 + i] > STARVED_WIDE:
             continue
+        from_nearest, precision = lanes[FROM_NEAREST + i], lanes[PRECISION + i]
         nearest = nearest_component(lanes[U + i], lowest, spacing, last)
         sums = (0.0, 0.0, 0.0, 0.0)
         if not wide:
@@ -105,20 +114,21 @@ def component_sums(lanes, count, log_weights, weights, chains, lowest, spacing, 
         lanes[SUM0 + i], lanes[SUM1 + i], lanes[SUM2 + i], lanes[SUM3 + i] = sums
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True, error_model="numpy", inline="always")
 def nearest_component(u, lowest, spacing, last):
     """Index of the grid point nearest to u, however far u is."""
     return int(min(max((u - lowest) / spacing, 0.0), float(last)) + 0.5)
 
 
-@njit(cache=True, fastmath={"contract"})
+@njit(cache=True, error_model="numpy", fastmath={"contract"})
 def prepare_chains(lanes, count, lowest, spacing, last):
     """From U and PRECISION: first term, slope and half step of each lane; returns whether any lane is wide.
 
     A lane that is not wide is clipped to harmless values; its sums are not used.
     """
+    widest_vectors()
     middle = lowest + (last // 2) * spacing
-    widest = IS_NARROW
+    wide = 0
     for i in range(count):
         u, precision = lanes[U + i], lanes[PRECISION + i]
         nearest = nearest_component(u, lowest, spacing, last)
@@ -131,9 +141,10 @@ def prepare_chains(lanes, count, lowest, spacing, last):
         lanes[START + i] = max(start, LOWEST_START)
         lanes[SLOPE + i] = min(max(slope, -STEEPEST_SLOPE), STEEPEST_SLOPE)
         lanes[HALF + i] = max(-0.5 * spacing * spacing * precision, -STEEPEST_SLOPE)
-        lanes[CASE + i] = IS_WIDE if (start > LOWEST_START) & (abs(slope) < STEEPEST_SLOPE) else IS_NARROW
-        widest = max(widest, lanes[CASE + i])
-    if widest != IS_WIDE:
+        is_wide = (start > LOWEST_START) & (abs(slope) < STEEPEST_SLOPE)
+        lanes[CASE + i] = IS_WIDE if is_wide else IS_NARROW
+        wide += is_wide
+    if wide == 0:
         return False
     exp_in_place(lanes[START : START + count])
     exp_in_place(lanes[SLOPE : SLOPE + count])
@@ -141,25 +152,28 @@ def prepare_chains(lanes, count, lowest, spacing, last):
     return True
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def start_upward(lanes, count):
     """Put the lanes at the middle of the grid, facing its upper end."""
+    widest_vectors()
     for i in range(count):
         lanes[TERM + i] = lanes[START + i]
         lanes[RATIO + i] = lanes[HALF + i] * lanes[SLOPE + i]
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def start_downward(lanes, count):
     """Put the lanes at the middle of the grid, facing its lower end."""
+    widest_vectors()
     for i in range(count):
         lanes[TERM + i] = lanes[START + i]
         lanes[RATIO + i] = lanes[HALF + i] / lanes[SLOPE + i]
 
 
-@njit(cache=True, fastmath={"contract"})
+@njit(cache=True, error_model="numpy", fastmath={"contract"})
 def _walk(lanes, count, chain, all_four):
     """Walk from the middle to one end of the grid: SUM_m += Σ_k chain[m, k] g_k, m = 0, 1 or m = 0 to 3."""
+    widest_vectors()
     for k in range(0, chain.shape[1], UNROLL):
         w0, w1, w2, w3 = chain[0, k], chain[0, k + 1], chain[0, k + 2], chain[0, k + 3]
         v0, v1, v2, v3 = chain[1, k], chain[1, k + 1], chain[1, k + 2], chain[1, k + 3]
@@ -179,7 +193,7 @@ def _walk(lanes, count, chain, all_four):
             lanes[SUM3 + i] += (z0 * a + z1 * b) + (z2 * c + z3 * d)
 
 
-@njit(cache=True, inline="always", fastmath={"contract"})
+@njit(cache=True, error_model="numpy", inline="always", fastmath={"contract"})
 def next_four(lanes, i):
     """The Gaussians at the next four grid points of lane i, which moves on by as many."""
     q = lanes[HALF + i] * lanes[HALF + i]
@@ -195,7 +209,7 @@ def next_four(lanes, i):
     return a, b, c, d
 
 
-@njit(cache=True, fastmath={"contract"})
+@njit(cache=True, error_model="numpy", fastmath={"contract"})
 def _narrow_sums(from_nearest, precision, weights, nearest, spacing):
     """Both chains from the nearest component, until their terms are negligible."""
     q = math.exp(-spacing * spacing * precision)
@@ -218,7 +232,7 @@ def _narrow_sums(from_nearest, precision, weights, nearest, spacing):
     return total, first, second, third
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def starved_sums(from_nearest, precision, log_weights, nearest, spacing):
     """Log-sum-exp over all components, relative to the exponent of the nearest one: logarithm of the scale, sums."""
     log_peak = -np.inf
@@ -235,14 +249,14 @@ def starved_sums(from_nearest, precision, log_weights, nearest, spacing):
     return log_peak, (total, first, second, third)
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def starved_exponent(component, from_nearest, precision, log_weights, nearest, spacing):
     """Logarithm of a weighted component over the Gaussian of the nearest one."""
     step = (component - nearest) * spacing
     return log_weights[component] + (from_nearest - 0.5 * step) * step * precision
 
 
-@njit(cache=True, fastmath={"contract"})
+@njit(cache=True, error_model="numpy", fastmath={"contract"})
 def exp_in_place(x):
     """exp(x) for −700 < x < 700 to 4e-16, written so that the compiler makes SIMD code of it."""
     exponent_bits = np.empty(x.size, np.int64)

@@ -32,6 +32,7 @@ from heatprior.kernels.chains import (
     chains_from_the_middle,
     component_sums,
 )
+from heatprior.kernels.vectors import widest_vectors
 
 LOG_2PI = math.log(2.0 * math.pi)
 
@@ -93,23 +94,30 @@ def mixture_moments(
     return MixtureMoments(log_density, mean, spread)
 
 
-@njit(nogil=True, cache=True, fastmath={"contract"})
+@njit(nogil=True, cache=True, error_model="numpy", fastmath={"contract"})
 def _moments_by_block(u, s2, log_weights, weights, chains, lowest, spacing, log_density, mean, spread):
+    widest_vectors()
     count, experts = u.shape
     lanes = np.empty(LANES)
     for start in range(0, count, BLOCK):
         rows = min(BLOCK, count - start)
+        here = slice(start, start + rows)
         for j in range(experts):
+            responses, variances, means = u[here, j], s2[here, j], mean[here, j]
             for i in range(rows):
-                lanes[U + i] = u[start + i, j]
-                lanes[PRECISION + i] = 1.0 / s2[start + i, j]
+                lanes[U + i] = responses[i]
+                lanes[PRECISION + i] = 1.0 / variances[i]
             component_sums(lanes, rows, log_weights[j], weights[j], chains[j], lowest, spacing, spread.size > 0)
             for i in range(rows):
-                total = lanes[SUM0 + i]
-                offset = lanes[SUM1 + i] / total
-                mean[start + i, j] = lanes[ORIGIN + i] + offset * spacing
-                if spread.size:
-                    spread[start + i, j] = max(lanes[SUM2 + i] / total - offset * offset, 0.0) * spacing * spacing
-                if log_density.size:
-                    log_peak = 0.5 * math.log(total * total * lanes[PRECISION + i])
-                    log_density[start + i, j] = log_peak + (lanes[LOG_SCALE + i] - 0.5 * LOG_2PI)
+                means[i] = lanes[ORIGIN + i] + lanes[SUM1 + i] / lanes[SUM0 + i] * spacing
+            if spread.size:
+                spreads = spread[here, j]
+                for i in range(rows):
+                    offset = lanes[SUM1 + i] / lanes[SUM0 + i]
+                    square = lanes[SUM2 + i] / lanes[SUM0 + i]
+                    spreads[i] = max(square - offset * offset, 0.0) * spacing * spacing
+            if log_density.size:
+                logarithms = log_density[here, j]
+                for i in range(rows):
+                    log_peak = 0.5 * math.log(lanes[SUM0 + i] * lanes[SUM0 + i] * lanes[PRECISION + i])
+                    logarithms[i] = log_peak + (lanes[LOG_SCALE + i] - 0.5 * LOG_2PI)

@@ -25,6 +25,7 @@ from heatprior.arrays import FloatArray
 from heatprior.kernels.apart import fetch, read, write
 from heatprior.kernels.bands import Progress, Store, average_by_bands
 from heatprior.kernels.products import add_product
+from heatprior.kernels.vectors import widest_vectors
 from heatprior.patches import average, extract
 
 RUN = 400  # most patches that go through together
@@ -110,7 +111,7 @@ def _length_of_runs(columns: int, work_per_patch: int, most: int) -> int:
     return length + LANES if length % 128 == 0 else length  # rows at such a distance compete for places in the cache
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, error_model="numpy")
 def _aligned(length):
     """Room that begins at a vector of memory: products are a tenth faster than elsewhere."""
     room = np.empty(length + LANES, np.float32)
@@ -118,8 +119,9 @@ def _aligned(length):
     return room[begin : begin + length]
 
 
-@njit(nogil=True, cache=True, fastmath=True)
+@njit(nogil=True, cache=True, error_model="numpy", fastmath=True)
 def _add_band(image, filters, transposed, lines, words, units, reach, growth, sigmas, lowest, ratio, size, most, total):
+    widest_vectors()
     count, pixels = filters.shape
     height, width = image.shape
     columns = width - size + 1
@@ -155,9 +157,10 @@ def _add_band(image, filters, transposed, lines, words, units, reach, growth, si
 # Loops of their own: numba copies slices several times slower.
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, error_model="numpy")
 def _shift(pixels, rows, length):
     """Row j: `length` pixels from the j-th on, and zeros to the end."""
+    widest_vectors()
     for j in range(len(rows)):
         for i in range(length):
             rows[j, i] = pixels[j + i]
@@ -165,19 +168,21 @@ def _shift(pixels, rows, length):
             rows[j, i] = np.float32(0.0)
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, error_model="numpy")
 def _fill(target):
+    widest_vectors()
     for i in range(len(target)):
         target[i] = np.float32(0.0)
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, error_model="numpy")
 def _add(values, total):
+    widest_vectors()
     for i in range(len(values)):
         total[i] += values[i]
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, error_model="numpy")
 def _packed(lines):
     """Lines (J, cells, 2) of one noise level as one word each: words (J, cells); units (3, J).
 
@@ -206,9 +211,10 @@ def _packed(lines):
     return words, units
 
 
-@njit(nogil=True, cache=True, fastmath=True)
+@njit(nogil=True, cache=True, error_model="numpy", fastmath=True)
 def _look_up(responses, words, units, reach, growth, sigma):
     """Responses (J, n) → changes, in place, for one noise level."""
+    widest_vectors()
     n, cells = responses.shape[1], words.shape[1]
     middle, top = np.float32(0.5 * cells), np.float32(cells - 1)
     for j in range(len(responses)):
@@ -221,9 +227,10 @@ def _look_up(responses, words, units, reach, growth, sigma):
             write(u, i, np.float32(word) * of_start + slope * q)
 
 
-@njit(nogil=True, cache=True, fastmath=True)
+@njit(nogil=True, cache=True, error_model="numpy", fastmath=True)
 def _look_up_between(responses, lines, reach, growth, sigmas, lowest, ratio):
     """The same for one noise level per patch: (n,), or fewer, if the last responses belong to no patch."""
+    widest_vectors()
     n, levels, cells = responses.shape[1], lines.shape[1], lines.shape[2]
     below, above = np.empty(n, np.uint32), np.empty(n, np.uint32)  # places in the table of an expert
     noise, part, first = np.empty(n, np.float32), np.empty(n, np.float32), np.empty(n, np.int32)

@@ -48,6 +48,7 @@ from heatprior.kernels.chains import (
     starved_exponent,
     starved_sums,
 )
+from heatprior.kernels.vectors import widest_vectors
 
 COEFFICIENT, MEAN = SUM0, SUM1  # lanes of the second loop, which has no use for sums
 
@@ -159,8 +160,9 @@ def error_to_gradient(changes: FloatArray, noise: FloatArray, sigma: FloatArray)
     return float(_error_to_gradient(changes, noise, sigma))
 
 
-@njit(nogil=True, cache=True, fastmath={"contract", "reassoc"})
+@njit(nogil=True, cache=True, error_model="numpy", fastmath={"contract", "reassoc"})
 def _error_to_gradient(changes, noise, sigma):
+    widest_vectors()
     total = 0.0
     for row in range(changes.shape[0]):
         part = 0.0
@@ -172,37 +174,74 @@ def _error_to_gradient(changes, noise, sigma):
     return total
 
 
-@njit(nogil=True, cache=True, fastmath={"contract"})
+@njit(nogil=True, cache=True, error_model="numpy", fastmath={"contract"})
 def _score_derivatives(u, s2, log_weights, weights, chains, lowest, spacing, score, in_response, in_variance, totals):
+    widest_vectors()
     experts, count = u.shape
     lanes = np.empty(LANES)
     for j in range(experts):
         for start in range(0, count, BLOCK):
             rows = min(BLOCK, count - start)
-            for i in range(rows):
-                lanes[U + i] = u[j, start + i]
-                lanes[PRECISION + i] = 1.0 / s2[j, start + i]
+            here = slice(start, start + rows)
+            _fill_lanes(lanes, u[j, here], s2[j, here])
             component_sums(lanes, rows, log_weights[j], weights[j], chains[j], lowest, spacing, in_response.size > 0)
-            for i in range(rows):
-                precision = lanes[PRECISION + i]
-                per_total = 1.0 / lanes[SUM0 + i]
-                offset = lanes[SUM1 + i] * per_total
-                phi = (lanes[ORIGIN + i] + offset * spacing - lanes[U + i]) * precision
-                score[j, start + i] = phi
-                totals[j, start + i] = 0.0 if lanes[CASE + i] == IS_STARVED else lanes[SUM0 + i]
-                if in_response.size == 0:
-                    continue
-                square = lanes[SUM2 + i] * per_total
-                cube = lanes[SUM3 + i] * per_total
-                spread = (square - offset * offset) * spacing**2
-                skew = (cube - 3.0 * offset * square + 2.0 * offset**3) * spacing**3
-                slope = (spread * precision - 1.0) * precision
-                in_response[j, start + i] = slope
-                in_variance[j, start + i] = 0.5 * skew * precision**3 + phi * slope
+            _store_scores(lanes, spacing, score[j, here], totals[j, here])
+            if in_response.size > 0:
+                _store_derivatives(lanes, spacing, score[j, here], in_response[j, here], in_variance[j, here])
 
 
-@njit(nogil=True, cache=True, fastmath={"contract"})
+# Loops of their own, on slices: the compiler makes SIMD code of them.
+
+
+@njit(cache=True, error_model="numpy", fastmath={"contract"})
+def _fill_lanes(lanes, u, s2):
+    widest_vectors()
+    for i in range(u.size):
+        lanes[U + i] = u[i]
+        lanes[PRECISION + i] = 1.0 / s2[i]
+
+
+@njit(cache=True, error_model="numpy", fastmath={"contract"})
+def _store_scores(lanes, spacing, score, totals):
+    widest_vectors()
+    for i in range(score.size):
+        offset = lanes[SUM1 + i] / lanes[SUM0 + i]
+        score[i] = (lanes[ORIGIN + i] + offset * spacing - lanes[U + i]) * lanes[PRECISION + i]
+        totals[i] = 0.0 if lanes[CASE + i] == IS_STARVED else lanes[SUM0 + i]
+
+
+@njit(cache=True, error_model="numpy", fastmath={"contract"})
+def _store_derivatives(lanes, spacing, score, in_response, in_variance):
+    widest_vectors()
+    for i in range(score.size):
+        precision, phi = lanes[PRECISION + i], score[i]
+        per_total = 1.0 / lanes[SUM0 + i]
+        offset, square, cube = lanes[SUM1 + i] * per_total, lanes[SUM2 + i] * per_total, lanes[SUM3 + i] * per_total
+        spread = (square - offset * offset) * (spacing * spacing)
+        skew = (cube - 3.0 * offset * square + 2.0 * offset * offset * offset) * (spacing * spacing * spacing)
+        slope = (spread * precision - 1.0) * precision
+        in_response[i] = slope
+        in_variance[i] = 0.5 * skew * (precision * precision * precision) + phi * slope
+
+
+@njit(cache=True, error_model="numpy", fastmath={"contract"})
+def _fill_coefficients(lanes, s2, coefficients, score, totals):
+    """Returns how many lanes are not wide."""
+    widest_vectors()
+    special = 0
+    for i in range(s2.size):
+        starved = totals[i] == 0.0
+        lanes[CASE + i] = IS_STARVED if starved else lanes[CASE + i]
+        per_total = lanes[PRECISION + i] / (1.0 if starved else totals[i])
+        lanes[COEFFICIENT + i] = coefficients[i] * per_total
+        lanes[MEAN + i] = lanes[U + i] + score[i] * s2[i]
+        special += lanes[CASE + i] != IS_WIDE
+    return special
+
+
+@njit(nogil=True, cache=True, error_model="numpy", fastmath={"contract"})
 def _weight_gradient(u, s2, coefficients, score, totals, log_weights, weights, lowest, spacing, gradient):
+    widest_vectors()
     experts, count = u.shape
     last = weights.shape[1] - 1
     middle = last // 2
@@ -213,18 +252,11 @@ def _weight_gradient(u, s2, coefficients, score, totals, log_weights, weights, l
         gradient[j] = 0.0
         for start in range(0, count, BLOCK):
             rows = min(BLOCK, count - start)
-            for i in range(rows):
-                lanes[U + i] = u[j, start + i]
-                lanes[PRECISION + i] = 1.0 / s2[j, start + i]
+            here = slice(start, start + rows)
+            _fill_lanes(lanes, u[j, here], s2[j, here])
             any_wide = prepare_chains(lanes, rows, lowest, spacing, last)
-            for i in range(rows):
-                total = totals[j, start + i]
-                starved = total == 0.0
-                lanes[CASE + i] = IS_STARVED if starved else lanes[CASE + i]
-                per_total = lanes[PRECISION + i] / (1.0 if starved else total)
-                lanes[COEFFICIENT + i] = coefficients[j, start + i] * per_total
-                lanes[MEAN + i] = lanes[U + i] + score[j, start + i] * s2[j, start + i]
-            for i in range(rows):
+            special = _fill_coefficients(lanes, s2[j, here], coefficients[j, here], score[j, here], totals[j, here])
+            for i in range(rows if special else 0):
                 if lanes[CASE + i] != IS_WIDE:
                     if lanes[CASE + i] == IS_NARROW:
                         _add_narrow(lanes, i, weights[j], lowest, spacing, gradient[j])
@@ -244,9 +276,10 @@ def _weight_gradient(u, s2, coefficients, score, totals, log_weights, weights, l
             )
 
 
-@njit(cache=True, fastmath={"contract", "reassoc"})
+@njit(cache=True, error_model="numpy", fastmath={"contract", "reassoc"})
 def _walk_and_collect(lanes, count, middle, sums):
     """Walk from the middle to one end of the grid, collecting Σ_n a_n g_nk and Σ_n a_n g_nk (E_n[mu] − middle)."""
+    widest_vectors()
     for k in range(0, sums.shape[1], UNROLL):
         a0, a1, a2, a3 = 0.0, 0.0, 0.0, 0.0
         b0, b1, b2, b3 = 0.0, 0.0, 0.0, 0.0
@@ -272,7 +305,7 @@ def _walk_and_collect(lanes, count, middle, sums):
         sums[1, k + 3] += b3
 
 
-@njit(cache=True, fastmath={"contract"})
+@njit(cache=True, error_model="numpy", fastmath={"contract"})
 def _add_narrow(lanes, i, weights, lowest, spacing, gradient):
     """Add one response's part by chains from its nearest component."""
     from_nearest, precision = lanes[FROM_NEAREST + i], lanes[PRECISION + i]
@@ -294,7 +327,7 @@ def _add_narrow(lanes, i, weights, lowest, spacing, gradient):
             k += direction
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def _add_starved(lanes, i, log_weights, lowest, spacing, gradient):
     """Add one response's part by log-sum-exp over all components."""
     from_nearest, precision = lanes[FROM_NEAREST + i], lanes[PRECISION + i]

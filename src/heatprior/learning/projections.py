@@ -8,6 +8,7 @@ and over D in turn; each has a closed form, so the distance never rises.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -55,7 +56,7 @@ def orthogonal_iterates(filters: FloatArray, *, zero_mean: bool = True) -> Itera
             f"filters of shape {given.shape} cannot be made orthogonal{' and zero-mean' if zero_mean else ''}; "
             "give finite filters as rows, at most one per free dimension"
         )
-    basis = helmert(given.shape[1]) if zero_mean else np.eye(given.shape[1])  # rows span the admissible filters
+    basis = _admissible(given.shape[1], zero_mean)
     coordinates = given @ basis.T
     scales = np.ones(len(given))
     while True:
@@ -63,6 +64,12 @@ def orthogonal_iterates(filters: FloatArray, *, zero_mean: bool = True) -> Itera
         scales = np.maximum((directions * coordinates).sum(axis=1), 0.0)
         feasible = (scales[:, None] * directions) @ basis
         yield OrthogonalIterate(feasible, float(((feasible - given) ** 2).sum()))
+
+
+@lru_cache(maxsize=8)
+def _admissible(pixels: int, zero_mean: bool) -> FloatArray:
+    """A basis of the filters that may be, as rows."""
+    return np.asarray(helmert(pixels) if zero_mean else np.eye(pixels))
 
 
 def polar_factor(matrix: FloatArray) -> FloatArray:
