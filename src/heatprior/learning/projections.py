@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -39,10 +40,13 @@ def project_orthogonal(filters: FloatArray, *, steps: int | None = 3, zero_mean:
     """
     if steps is not None and steps < 1:
         raise InvalidInputError(f"steps is {steps}; expected 1 or more, or None for convergence")
+    if steps is not None:
+        given, basis = _checked(filters, zero_mean)
+        *_, (scales, directions) = islice(_alternating(given @ basis.T), steps)
+        return np.asarray((scales[:, None] * directions) @ basis)
     previous = np.inf
-    for step, iterate in enumerate(orthogonal_iterates(filters, zero_mean=zero_mean), start=1):
-        converged = previous - iterate.squared_distance <= CONVERGED * iterate.squared_distance
-        if step == (steps or MOST_STEPS) or (steps is None and converged):
+    for iterate in islice(orthogonal_iterates(filters, zero_mean=zero_mean), MOST_STEPS):
+        if previous - iterate.squared_distance <= CONVERGED * iterate.squared_distance:
             break
         previous = iterate.squared_distance
     return iterate.filters
@@ -50,20 +54,30 @@ def project_orthogonal(filters: FloatArray, *, steps: int | None = 3, zero_mean:
 
 def orthogonal_iterates(filters: FloatArray, *, zero_mean: bool = True) -> Iterator[OrthogonalIterate]:
     """The iterates of Algorithm 1 from D = Id on, without end. Each is feasible."""
+    given, basis = _checked(filters, zero_mean)
+    for scales, directions in _alternating(given @ basis.T):
+        feasible = (scales[:, None] * directions) @ basis
+        yield OrthogonalIterate(feasible, float(((feasible - given) ** 2).sum()))
+
+
+def _alternating(coordinates: FloatArray) -> Iterator[tuple[FloatArray, FloatArray]]:
+    """D and O in turn, from D = Id on, for filters in coordinates of the admissible ones."""
+    scales = np.ones(len(coordinates))
+    while True:
+        directions = polar_factor(scales[:, None] * coordinates)
+        scales = np.maximum((directions * coordinates).sum(axis=1), 0.0)
+        yield scales, directions
+
+
+def _checked(filters: FloatArray, zero_mean: bool) -> tuple[FloatArray, FloatArray]:
+    """The filters in float64, and a basis of those that may be."""
     given = np.asarray(filters, dtype=np.float64)
     if given.ndim != 2 or not 1 <= len(given) <= given.shape[1] - zero_mean or not np.isfinite(given).all():
         raise InvalidInputError(
             f"filters of shape {given.shape} cannot be made orthogonal{' and zero-mean' if zero_mean else ''}; "
             "give finite filters as rows, at most one per free dimension"
         )
-    basis = _admissible(given.shape[1], zero_mean)
-    coordinates = given @ basis.T
-    scales = np.ones(len(given))
-    while True:
-        directions = polar_factor(scales[:, None] * coordinates)
-        scales = np.maximum((directions * coordinates).sum(axis=1), 0.0)
-        feasible = (scales[:, None] * directions) @ basis
-        yield OrthogonalIterate(feasible, float(((feasible - given) ** 2).sum()))
+    return given, _admissible(given.shape[1], zero_mean)
 
 
 @lru_cache(maxsize=8)
