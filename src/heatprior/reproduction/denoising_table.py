@@ -26,6 +26,7 @@ from heatprior.trials import FIRST_SEED, LEVELS
 
 CLOSE = 0.05  # dB below the paper that still count as reproduced
 METHODS = {"eb": "EB-PA", "hqs": "HQS"}
+COLOURS, MARKERS = (BLUE, RED, GREEN, ORANGE, BLACK), "osD^v"
 AVERAGED = (
     "Training finds the best posterior mean of single patches; but overlapping patches are averaged afterwards, and "
     "averages prefer harder shrinkage (experiments/thresholding.py measures it). The schedules of splitting were "
@@ -161,12 +162,20 @@ def _table(
 def _drawn(rows: Sequence[Row], psnr: FloatArray, *, is_whole: bool) -> Figure:
     figure, (axes,) = panels(1, 1, (8.0, 4.0))
     kept = [(row, values) for row, values in zip(rows, psnr, strict=True) if row.published or not is_whole]
+    priors = list(dict.fromkeys(row.prior for row, _ in kept))  # each has its colour and its marker, full for EB-PA
     places = np.arange(len(LEVELS))
     for number, (row, values) in enumerate(kept):
         shift = 0.08 * (number - 0.5 * (len(kept) - 1))
         heights = _gains(row, values) if is_whole else values
-        colour, marker = (BLUE, ORANGE, GREEN, RED, BLACK, "0.5")[number % 6], "osD^vP"[number % 6]
-        axes.plot(places + shift, heights, marker, color=colour, markersize=7, label=row.name)
+        which = priors.index(row.prior) % len(MARKERS)
+        inside = COLOURS[which] if row.method == "eb" else "white"
+        style: dict[str, Any] = {
+            "color": COLOURS[which],
+            "markerfacecolor": inside,
+            "markersize": 7,
+            "markeredgewidth": 1.6,
+        }
+        axes.plot(places + shift, heights, MARKERS[which], label=row.name, **style)
     axes.set_xticks(places, [str(level) for level in LEVELS])
     axes.set_xlabel("noise level, 255σ", fontsize=10)
     axes.set_ylabel("PSNR in dB, here less the paper's" if is_whole else "PSNR in dB", fontsize=10)
