@@ -123,7 +123,9 @@ class PatchSource:
         row, column = np.divmod(local, self._columns[image])
         widths = self._widths[image]
         corners = self._begins[image] + row * widths + column
-        return cut_patches(self._buffer, corners, widths, rng.integers(8, size=count), self.size) * self._scale
+        patches = cut_patches(self._buffer, corners, widths, rng.integers(8, size=count), self.size)
+        patches *= self._scale
+        return patches
 
 
 def scaled(image: NDArray[Any]) -> NDArray[np.float32]:

@@ -124,3 +124,28 @@ def test_a_forked_process_has_threads_of_its_own(use_threads):
     if child == 0:
         os._exit(0 if for_each(abs, range(4)) == [0, 1, 2, 3] else 1)
     assert os.waitpid(child, 0)[1] == 0
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_what_is_done_meanwhile_is_the_same_with_any_number_of_threads(count, use_threads):
+    use_threads(count)
+    begun = threading.Event()
+
+    def work():
+        begun.set()
+        return for_each(lambda piece: 2 * piece, [1, 2, 3])
+
+    result = threads.meanwhile(work)
+    assert begun.wait(5.0 if count > 1 else 0.0) == (count > 1)  # with one thread nothing is begun yet
+    assert result() == [2, 4, 6]
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_an_error_meanwhile_is_raised_where_the_result_is_wanted(count, use_threads):
+    use_threads(count)
+
+    def fail():
+        raise RuntimeError("on purpose")
+
+    with pytest.raises(RuntimeError, match="on purpose"):
+        threads.meanwhile(fail)()

@@ -50,6 +50,14 @@ def for_each(function: Callable[[Piece], Result], pieces: Sequence[Piece]) -> li
         return results
 
 
+def meanwhile(function: Callable[[], Result]) -> Callable[[], Result]:
+    """Begin `function` in the background, its pieces one after the other; returns what waits for its result.
+
+    With one thread it is called when its result is wanted.
+    """
+    return function if get_num_threads() == 1 else _background().submit(function).result
+
+
 class _Limit:
     """How many callers hold the matrix products to one thread now, and how to undo it when the last one leaves."""
 
@@ -80,8 +88,14 @@ def _pool(threads: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(threads, POOL)
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_pool.cache_clear)  # a child process has none of its parent's threads
+@cache
+def _background() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(1, POOL)
+
+
+if hasattr(os, "register_at_fork"):  # a child process has none of its parent's threads
+    os.register_at_fork(after_in_child=_pool.cache_clear)
+    os.register_at_fork(after_in_child=_background.cache_clear)
 
 
 @cache

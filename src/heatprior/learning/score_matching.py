@@ -61,9 +61,14 @@ class ScoreMatching:
         means = np.linspace(-self._reach, self._reach, logits.shape[1])
         pieces = for_each(lambda piece: piece.sums(filters, log_weights, means, blocks), self._pieces)
         losses, gradients = zip(*pieces, strict=True)
-        return sum(losses) / self._count, [
-            np.sum(parts, axis=0) / self._count for parts in zip(*gradients, strict=True)
-        ]
+        return sum(losses) / self._count, [_sum(parts) / self._count for parts in zip(*gradients, strict=True)]
+
+
+def _sum(parts: Sequence[FloatArray]) -> FloatArray:
+    """Into the first of them: there is no need to stack them."""
+    for part in parts[1:]:
+        np.add(parts[0], part, out=parts[0])
+    return parts[0]
 
 
 class _Piece:

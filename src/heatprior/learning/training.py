@@ -6,7 +6,7 @@ again from its state ends with the same bits as one that was left alone.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -15,7 +15,7 @@ import numpy as np
 from heatprior.arrays import FloatArray
 from heatprior.datasets import PatchSource
 from heatprior.errors import InvalidInputError
-from heatprior.kernels.threads import for_each
+from heatprior.kernels.threads import for_each, meanwhile
 from heatprior.learning.adam import OrthogonalAdam
 from heatprior.learning.ipalm import IPalm
 from heatprior.learning.objective import Objective, Point
@@ -86,9 +86,11 @@ class Training(StepByStep):
         self.point: Point = [project_orthogonal(start, steps=config.projection_steps), np.array(experts.logits)]
         self._average: Point = [x.copy() for x in self.point]
         self._optimizer: OrthogonalAdam | IPalm = _OPTIMIZERS[config.optimizer].begin(self.point)
+        self._ahead: dict[int, Callable[[], Sequence[NoisyBatch]]] = {}  # the batch of the next step, once begun
 
     def _step(self) -> float:
-        loss = ScoreMatching(self._batch(self.done), self.config.reach)
+        drawn = self._ahead.pop(self.done, lambda: self._batch(self.done))
+        loss = ScoreMatching(drawn(), self.config.reach)
         objective = Objective(loss.value, loss.gradient, (self._project, None))
         if isinstance(self._optimizer, OrthogonalAdam):
             rates = (self.config.filter_rate, self.config.logit_rate)
@@ -101,6 +103,10 @@ class Training(StepByStep):
         return value
 
     def _project(self, filters: FloatArray) -> FloatArray:
+        """This keeps one core busy only: meanwhile the next batch is drawn."""
+        following = self.done + 1
+        if following < self.config.steps and following not in self._ahead:
+            self._ahead = {following: meanwhile(lambda: self._batch(following))}
         return project_orthogonal(filters, steps=self.config.projection_steps)
 
     def _batch(self, step: int) -> Sequence[NoisyBatch]:
@@ -115,7 +121,9 @@ class Training(StepByStep):
             noise = rng.standard_normal(clean.shape)
             place = 1.0 - rng.random(clean.shape[1])  # in (0, 1], so that sigma is never zero
             sigma = np.asarray(low * (high / low) ** place if logarithmic else low + (high - low) * place)
-            return NoisyBatch(clean - clean.mean(axis=0), noise - noise.mean(axis=0), sigma)
+            clean -= clean.mean(axis=0)
+            noise -= noise.mean(axis=0)
+            return NoisyBatch(clean, noise, sigma)
 
         return for_each(piece, range(PIECES))
 
