@@ -103,7 +103,7 @@ class Training(StepByStep):
         return value
 
     def _project(self, filters: FloatArray) -> FloatArray:
-        """This keeps one core busy only: meanwhile the next batch is drawn."""
+        """One core is enough for it: meanwhile the next batch is drawn."""
         following = self.done + 1
         if following < self.config.steps and following not in self._ahead:
             self._ahead = {following: meanwhile(lambda: self._batch(following))}
