@@ -18,7 +18,9 @@ _WISH = '"prefer-vector-width"="512"'
 
 def _widest_vectors(_):
     def generate(context, builder, signature, arguments):  # noqa: ARG001
-        set.add(builder.function.attributes, _WISH)  # its own `add` knows only some attributes
+        attributes = builder.function.attributes
+        if isinstance(attributes, set):  # as it is now; without, all works as well, but slower
+            set.add(attributes, _WISH)  # its own `add` knows only some attributes
         return context.get_dummy_value()
 
     return types.void(), generate
