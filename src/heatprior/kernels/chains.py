@@ -75,6 +75,15 @@ def chains_from_the_middle(weights):
 
 
 @njit(cache=True, error_model="numpy", fastmath={"contract"})
+def fill_lanes(lanes, u, s2):
+    """U and PRECISION of responses and component variances, a block of them at most."""
+    widest_vectors()
+    for i in range(u.size):
+        lanes[U + i] = u[i]
+        lanes[PRECISION + i] = 1.0 / s2[i]
+
+
+@njit(cache=True, error_model="numpy", fastmath={"contract"})
 def component_sums(lanes, count, log_weights, weights, chains, lowest, spacing, all_four):
     """From U and PRECISION: SUM0 to SUM3 = Σ_l w_l g_l k_l^m for m = 0 to 3, or, cheaper, only SUM0 and SUM1.
 

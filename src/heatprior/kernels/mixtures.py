@@ -28,9 +28,9 @@ from heatprior.kernels.chains import (
     SUM0,
     SUM1,
     SUM2,
-    U,
     chains_from_the_middle,
     component_sums,
+    fill_lanes,
 )
 from heatprior.kernels.vectors import widest_vectors
 
@@ -103,10 +103,8 @@ def _moments_by_block(u, s2, log_weights, weights, chains, lowest, spacing, log_
         rows = min(BLOCK, count - start)
         here = slice(start, start + rows)
         for j in range(experts):
-            responses, variances, means = u[here, j], s2[here, j], mean[here, j]
-            for i in range(rows):
-                lanes[U + i] = responses[i]
-                lanes[PRECISION + i] = 1.0 / variances[i]
+            means = mean[here, j]
+            fill_lanes(lanes, u[here, j], s2[here, j])
             component_sums(lanes, rows, log_weights[j], weights[j], chains[j], lowest, spacing, spread.size > 0)
             for i in range(rows):
                 means[i] = lanes[ORIGIN + i] + lanes[SUM1 + i] / lanes[SUM0 + i] * spacing

@@ -111,7 +111,7 @@ def _length_of_runs(columns: int, work_per_patch: int, most: int) -> int:
     return length + LANES if length % 128 == 0 else length  # rows at such a distance compete for places in the cache
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@njit(nogil=True, cache=True)
 def _aligned(length):
     """Room that begins at a vector of memory: products are a tenth faster than elsewhere."""
     room = np.empty(length + LANES, np.float32)
@@ -119,7 +119,7 @@ def _aligned(length):
     return room[begin : begin + length]
 
 
-@njit(nogil=True, cache=True, error_model="numpy", fastmath=True)
+@njit(nogil=True, cache=True, fastmath=True)
 def _add_band(image, filters, transposed, lines, words, units, reach, growth, sigmas, lowest, ratio, size, most, total):
     widest_vectors()
     count, pixels = filters.shape
@@ -157,7 +157,7 @@ def _add_band(image, filters, transposed, lines, words, units, reach, growth, si
 # Loops of their own: numba copies slices several times slower.
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@njit(nogil=True, cache=True)
 def _shift(pixels, rows, length):
     """Row j: `length` pixels from the j-th on, and zeros to the end."""
     widest_vectors()
@@ -168,21 +168,21 @@ def _shift(pixels, rows, length):
             rows[j, i] = np.float32(0.0)
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@njit(nogil=True, cache=True)
 def _fill(target):
     widest_vectors()
     for i in range(len(target)):
         target[i] = np.float32(0.0)
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@njit(nogil=True, cache=True)
 def _add(values, total):
     widest_vectors()
     for i in range(len(values)):
         total[i] += values[i]
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@njit(nogil=True, cache=True)
 def _packed(lines):
     """Lines (J, cells, 2) of one noise level as one word each: words (J, cells); units (3, J).
 
@@ -211,7 +211,7 @@ def _packed(lines):
     return words, units
 
 
-@njit(nogil=True, cache=True, error_model="numpy", fastmath=True)
+@njit(nogil=True, cache=True, fastmath=True)
 def _look_up(responses, words, units, reach, growth, sigma):
     """Responses (J, n) → changes, in place, for one noise level."""
     widest_vectors()

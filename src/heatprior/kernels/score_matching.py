@@ -40,6 +40,7 @@ from heatprior.kernels.chains import (
     U,
     chains_from_the_middle,
     component_sums,
+    fill_lanes,
     nearest_component,
     next_four,
     prepare_chains,
@@ -183,7 +184,7 @@ def _score_derivatives(u, s2, log_weights, weights, chains, lowest, spacing, sco
         for start in range(0, count, BLOCK):
             rows = min(BLOCK, count - start)
             here = slice(start, start + rows)
-            _fill_lanes(lanes, u[j, here], s2[j, here])
+            fill_lanes(lanes, u[j, here], s2[j, here])
             component_sums(lanes, rows, log_weights[j], weights[j], chains[j], lowest, spacing, in_response.size > 0)
             _store_scores(lanes, spacing, score[j, here], totals[j, here])
             if in_response.size > 0:
@@ -191,14 +192,6 @@ def _score_derivatives(u, s2, log_weights, weights, chains, lowest, spacing, sco
 
 
 # Loops of their own, on slices: the compiler makes SIMD code of them.
-
-
-@njit(cache=True, error_model="numpy", fastmath={"contract"})
-def _fill_lanes(lanes, u, s2):
-    widest_vectors()
-    for i in range(u.size):
-        lanes[U + i] = u[i]
-        lanes[PRECISION + i] = 1.0 / s2[i]
 
 
 @njit(cache=True, error_model="numpy", fastmath={"contract"})
@@ -253,7 +246,7 @@ def _weight_gradient(u, s2, coefficients, score, totals, log_weights, weights, l
         for start in range(0, count, BLOCK):
             rows = min(BLOCK, count - start)
             here = slice(start, start + rows)
-            _fill_lanes(lanes, u[j, here], s2[j, here])
+            fill_lanes(lanes, u[j, here], s2[j, here])
             any_wide = prepare_chains(lanes, rows, lowest, spacing, last)
             special = _fill_coefficients(lanes, s2[j, here], coefficients[j, here], score[j, here], totals[j, here])
             for i in range(rows if special else 0):

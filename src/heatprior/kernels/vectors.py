@@ -1,9 +1,9 @@
 """Vectors as wide as the processor has them.
 
 Where a processor has vectors of 512 bits the compiler still works with 256: the first such processors slowed down under
-the wide ones. Since then they do not, and the library of matrix products uses them anyway; the loops here gain 5 to
-20 %. `widest_vectors()` as the first statement of a kernel asks for them; elsewhere it does nothing. The wish belongs
-to a function of the compiler, so that what is inlined into a kernel follows the kernel's.
+the wide ones. Since then they do not, and the library of matrix products uses them anyway. `widest_vectors()` as the
+first statement of a kernel asks for them; elsewhere it does nothing. The wish belongs to a function of the compiler, so
+that what is inlined into a kernel follows the kernel's.
 """
 
 from __future__ import annotations
