@@ -24,12 +24,12 @@ from skimage import data
 
 from heatprior import PatchPrior, denoise
 from heatprior.arrays import FloatArray
+from heatprior.data.trials import psnr
 from heatprior.kernels.patch_averaging import LANES
+from heatprior.kernels.patches import extract
 from heatprior.kernels.threads import products_in_one_thread
-from heatprior.patches import extract
-from heatprior.priors.averaging import response_tables
 from heatprior.priors.handmade import dct_prior
-from heatprior.trials import psnr
+from heatprior.priors.patch_step import response_tables
 from heatprior.zoo import load_patch_prior, names
 
 SEED = 0

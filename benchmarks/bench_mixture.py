@@ -19,11 +19,11 @@ from numpy.typing import ArrayLike
 
 from heatprior import GaussianMixturePrior, InvalidInputError, denoise, load
 from heatprior.arrays import FloatArray
+from heatprior.data.trials import psnr
 from heatprior.kernels.candidates import CANDIDATES
+from heatprior.kernels.patches import average, extract
 from heatprior.kernels.threads import products_in_one_thread
-from heatprior.patches import average, extract
-from heatprior.priors.mixture_averaging import NEGLIGIBLE, average_posterior_changes
-from heatprior.trials import psnr
+from heatprior.priors.mixture_step import NEGLIGIBLE, average_posterior_changes
 
 SIDE = 512
 CROP = 256  # pixels of a side of what the plain evaluation gets: it is slow

@@ -16,7 +16,7 @@ from numba import set_num_threads
 
 from heatprior import PatchPrior
 from heatprior.arrays import FloatArray
-from heatprior.kernels.mixtures import mixture_moments_plain
+from heatprior.kernels.expert_moments import mixture_moments_plain
 from heatprior.kernels.threads import for_each
 from heatprior.zoo import load_patch_prior
 

@@ -18,13 +18,13 @@ from threadpoolctl import threadpool_limits
 
 from heatprior import TrainingConfig
 from heatprior.arrays import FloatArray
-from heatprior.datasets import PatchSource
+from heatprior.data.datasets import PatchSource
 from heatprior.learning.adam import OrthogonalAdam
 from heatprior.learning.ipalm import IPalm
 from heatprior.learning.objective import Objective
+from heatprior.learning.patch_training import Training
 from heatprior.learning.projections import project_orthogonal
 from heatprior.learning.score_matching import NoisyBatch, ScoreMatching
-from heatprior.learning.training import Training
 from heatprior.priors.experts import Experts
 
 SEED = 0

@@ -16,14 +16,15 @@ from pathlib import Path
 
 import numpy as np
 
-from heatprior import bsds500, denoise
+from heatprior import denoise
 from heatprior.arrays import FloatArray
-from heatprior.datasets import read_images, scaled
+from heatprior.data import bsds500
+from heatprior.data.datasets import read_images, scaled
+from heatprior.data.trials import psnr, with_noise
 from heatprior.priors.bands import Bands, image_of, transformed
 from heatprior.priors.tilings import Tiling
 from heatprior.priors.wavelet_bases import WaveletBasis, daubechies
 from heatprior.records import write_record
-from heatprior.trials import psnr, with_noise
 
 SIDE = 128
 SHAPE = (SIDE, SIDE)

@@ -15,11 +15,12 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from heatprior import bsds500, load
+from heatprior import load
+from heatprior.data import bsds500
+from heatprior.data.trials import FIRST_SEED
 from heatprior.records import write_record
 from heatprior.reproduction.checkerboard import METHODS, SQUARE, board, measured, summary
 from heatprior.reproduction.published import CHECKERBOARD
-from heatprior.trials import FIRST_SEED
 
 IMAGES = 10
 RESULT = Path(__file__).parent / "results" / "checkerboard.json"

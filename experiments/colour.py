@@ -14,13 +14,14 @@ from pathlib import Path
 
 import numpy as np
 
-from heatprior import bsds500, load
+from heatprior import load
 from heatprior.arrays import FloatArray
+from heatprior.data import bsds500
+from heatprior.data.trials import psnr, with_noise
 from heatprior.images import read_image
+from heatprior.pixels.channels import CHROMA, COLOUR
 from heatprior.records import write_record
-from heatprior.restoration.channels import CHROMA, COLOUR
 from heatprior.restoration.denoising import half_quadratic_splitting
-from heatprior.trials import psnr, with_noise
 
 CROP = slice(80, 240)
 SIGMAS = (10, 25, 50)  # of 255

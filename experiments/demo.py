@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 from PIL import Image
 from skimage import data
 
-from heatprior import denoise, estimate_noise, noise_map, trials
-from heatprior.comparisons import Panel, draw_side_by_side
+from heatprior import denoise, estimate_noise, noise_map
+from heatprior.data import trials
+from heatprior.pictures.comparisons import Panel, draw_side_by_side
 
 SIGMA = 25.0
 SEED = 0

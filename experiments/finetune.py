@@ -17,16 +17,17 @@ from pathlib import Path
 import numpy as np
 from safetensors.numpy import load_file, save_file
 
-from heatprior import PatchPrior, bsds500
+from heatprior import PatchPrior
 from heatprior.arrays import FloatArray
-from heatprior.datasets import PatchSource, read_images
+from heatprior.data import bsds500
+from heatprior.data.datasets import PatchSource, read_images
+from heatprior.data.trials import LEVELS, psnr, with_noise
 from heatprior.files import replacing
 from heatprior.images import read_grey
 from heatprior.learning.finetuning import SIGMAS, FineTuning, FineTuningConfig
+from heatprior.priors.schedules import schedules_of
 from heatprior.records import write_record
 from heatprior.restoration.denoising import empirical_bayes, half_quadratic_splitting
-from heatprior.restoration.schedules import schedules_of
-from heatprior.trials import LEVELS, psnr, with_noise
 from heatprior.zoo import FOLDER, load_patch_prior
 
 CROP = slice(80, 240)

@@ -13,12 +13,12 @@ from pathlib import Path
 import numpy as np
 from matplotlib.figure import Figure
 
-from heatprior.pictures import COLOURS, save_figure
+from heatprior.pictures.patch_priors import COLOURS, save_figure
 from heatprior.priors.bands import Shape
-from heatprior.priors.heat_cases import convolutional_examples, heat_defects, two_pixels
-from heatprior.priors.heat_defects import Defect
-from heatprior.priors.multiplied_out import MultipliedOut
 from heatprior.records import write_record
+from heatprior.reproduction.heat_cases import convolutional_examples, heat_defects, two_pixels
+from heatprior.reproduction.heat_defects import Defect
+from heatprior.reproduction.multiplied_out import MultipliedOut
 
 SEED = 0
 SAMPLES = 1000

@@ -18,10 +18,11 @@ import numpy as np
 from skimage import restoration
 from tqdm import tqdm
 
-from heatprior import bsds500, estimate_sigma, load
+from heatprior import estimate_sigma, load
+from heatprior.data import bsds500
+from heatprior.data.trials import FIRST_SEED, with_noise
 from heatprior.images import read_grey
 from heatprior.records import write_record
-from heatprior.trials import FIRST_SEED, with_noise
 
 LEVELS = (5, 10, 15, 25, 50, 75, 100)  # 255 sigma
 NINETY = 1.645

@@ -15,9 +15,9 @@ from pathlib import Path
 
 import numpy as np
 
-from heatprior import bsds500
+from heatprior.data import bsds500
+from heatprior.data.trials import with_noise
 from heatprior.images import read_grey
-from heatprior.trials import with_noise
 
 
 def main() -> None:

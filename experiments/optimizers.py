@@ -12,12 +12,13 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from heatprior import TrainingConfig, bsds500
-from heatprior.datasets import PatchSource, read_images
-from heatprior.learning.training import Training
+from heatprior import TrainingConfig
+from heatprior.data import bsds500
+from heatprior.data.datasets import PatchSource, read_images
+from heatprior.data.trials import LEVELS
+from heatprior.learning.patch_training import Training
 from heatprior.learning.validation import Validation
 from heatprior.records import write_record
-from heatprior.trials import LEVELS
 
 NO_END = 1_000_000
 RUNS = {

@@ -18,11 +18,12 @@ import numpy as np
 from skimage import restoration
 from tqdm import tqdm
 
-from heatprior import bsds500, denoise
+from heatprior import denoise
 from heatprior.arrays import FloatArray
+from heatprior.data import bsds500
+from heatprior.data.trials import FIRST_SEED, LEVELS, psnr, with_noise
 from heatprior.images import read_grey
 from heatprior.records import write_record
-from heatprior.trials import FIRST_SEED, LEVELS, psnr, with_noise
 
 CROP = slice(80, 240)
 CHOSEN_ON = 4

@@ -16,10 +16,11 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
-from heatprior import bsds500, denoise, estimate_noise, load
+from heatprior import denoise, estimate_noise, load
+from heatprior.data import bsds500
+from heatprior.data.trials import FIRST_SEED, psnr
 from heatprior.images import read_grey
 from heatprior.records import write_record
-from heatprior.trials import FIRST_SEED, psnr
 
 # Gain a, read noise b. The last two, in which one part hides the other, are hard: kept to show it.
 CAMERAS = (

@@ -16,13 +16,14 @@ from typing import Any
 
 from tqdm import tqdm
 
-from heatprior import bsds500, load
+from heatprior import load
+from heatprior.data import bsds500
+from heatprior.data.trials import FIRST_SEED, LEVELS
 from heatprior.records import commit_of, write_record
 from heatprior.reproduction.denoising_table import METHODS
 from heatprior.reproduction.denoising_table import measured as measured_lines
 from heatprior.reproduction.published import TABLE1 as PAPER
 from heatprior.restoration.evaluation import Summary
-from heatprior.trials import FIRST_SEED, LEVELS
 
 PRIORS = {"patch7": "patch7", "patch15": "patch15", "denoise7": "patch7", "denoise15": "patch15"}  # which in the paper
 RESULT = Path(__file__).parent / "results" / "table1.json"

@@ -14,14 +14,14 @@ from pathlib import Path
 
 import numpy as np
 
-from heatprior import bsds500
 from heatprior.arrays import FloatArray
+from heatprior.data import bsds500
+from heatprior.data.trials import LEVELS, psnr, with_noise
 from heatprior.images import read_grey
-from heatprior.patches import average, extract
-from heatprior.priors.averaging import averaged_posterior_mean
+from heatprior.kernels.patches import average, extract
 from heatprior.priors.patch import PatchPrior
+from heatprior.priors.patch_step import averaged_posterior_mean
 from heatprior.records import write_record
-from heatprior.trials import LEVELS, psnr, with_noise
 from heatprior.zoo import load_patch_prior
 
 CROP = slice(80, 240)

@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
-from heatprior import bsds500
-from heatprior.datasets import PatchSource, read_images
+from heatprior.data import bsds500
+from heatprior.data.datasets import PatchSource, read_images
+from heatprior.learning.band_training import BandConfig, learn_coefficients, learn_images, start
 from heatprior.learning.objective import Point
-from heatprior.learning.whole_images import BandConfig, learn_coefficients, learn_images, start
 from heatprior.priors.convolutional import ConvolutionalPrior
 from heatprior.priors.experts import Experts
 from heatprior.priors.tilings import Tiling

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import numpy as np
 
-from heatprior import bsds500
-from heatprior.datasets import PatchSource, read_images
+from heatprior.data import bsds500
+from heatprior.data.datasets import PatchSource, read_images
 from heatprior.priors.handmade import dct_prior
 from heatprior.records import write_record
 

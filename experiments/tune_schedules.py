@@ -17,13 +17,14 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit, logit
 
-from heatprior import PatchPrior, bsds500
+from heatprior import PatchPrior
 from heatprior.arrays import FloatArray
+from heatprior.data import bsds500
+from heatprior.data.trials import LEVELS, psnr, with_noise
 from heatprior.images import read_grey
+from heatprior.priors.schedules import CARD_ENTRY, schedules_of
 from heatprior.records import write_record
 from heatprior.restoration.denoising import empirical_bayes
-from heatprior.restoration.schedules import CARD_ENTRY, schedules_of
-from heatprior.trials import LEVELS, psnr, with_noise
 from heatprior.zoo import FOLDER, load_patch_prior
 
 CROP = slice(80, 240)

@@ -16,10 +16,11 @@ from typing import Any
 
 from tqdm import tqdm
 
-from heatprior import bsds500, denoise, load
+from heatprior import denoise, load
+from heatprior.data import bsds500
+from heatprior.data.trials import FIRST_SEED, LEVELS
 from heatprior.records import commit_of, write_record
 from heatprior.restoration.evaluation import Summary, evaluate, summarise
-from heatprior.trials import FIRST_SEED, LEVELS
 
 PRIORS = ("patch7", "conv", "wavelet-density", "wavelet")
 METHODS = {"eb": "one step", "hqs": "splitting"}

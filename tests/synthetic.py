@@ -8,7 +8,7 @@ import numpy as np
 from examples import filter_bank
 from PIL import Image
 
-from heatprior.datasets import PatchSource
+from heatprior.data.datasets import PatchSource
 from heatprior.priors.experts import Experts
 from heatprior.priors.filters import FilterBank
 from heatprior.priors.gaussian_mixture import GaussianMixturePrior

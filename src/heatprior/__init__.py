@@ -16,8 +16,10 @@ if TYPE_CHECKING:
         TrainingError,
     )
     from heatprior.learning.loop import train
-    from heatprior.learning.mixtures import MixtureConfig
-    from heatprior.learning.training import TrainingConfig
+    from heatprior.learning.mixture_training import MixtureConfig
+    from heatprior.learning.patch_training import TrainingConfig
+    from heatprior.noise.estimation import LocalNoise, NoiseReport, estimate_noise, noise_map
+    from heatprior.noise.levels import NoiseLevel, estimate_sigma
     from heatprior.priors.convolutional import ConvolutionalPrior
     from heatprior.priors.experts import Experts
     from heatprior.priors.filters import FilterBank
@@ -26,9 +28,7 @@ if TYPE_CHECKING:
     from heatprior.priors.protocol import DiffusedPrior, ImagePrior, Posterior, tweedie
     from heatprior.priors.wavelet import WaveletPrior
     from heatprior.restoration.adaptation import adapt
-    from heatprior.restoration.blind import LocalNoise, NoiseReport, estimate_noise, noise_map
     from heatprior.restoration.denoising import denoise
-    from heatprior.restoration.noise import NoiseLevel, estimate_sigma
     from heatprior.zoo import load
 
 __version__ = "0.1.0"
@@ -45,23 +45,23 @@ _HOME = {
     "ImageFileError": "errors",
     "ImagePrior": "priors.protocol",
     "InvalidInputError": "errors",
-    "LocalNoise": "restoration.blind",
-    "MixtureConfig": "learning.mixtures",
-    "NoiseLevel": "restoration.noise",
-    "NoiseReport": "restoration.blind",
+    "LocalNoise": "noise.estimation",
+    "MixtureConfig": "learning.mixture_training",
+    "NoiseLevel": "noise.levels",
+    "NoiseReport": "noise.estimation",
     "OutputFileError": "errors",
     "PatchPrior": "priors.patch",
     "Posterior": "priors.protocol",
     "PriorFileError": "errors",
-    "TrainingConfig": "learning.training",
+    "TrainingConfig": "learning.patch_training",
     "TrainingError": "errors",
     "WaveletPrior": "priors.wavelet",
     "adapt": "restoration.adaptation",
     "denoise": "restoration.denoising",
-    "estimate_noise": "restoration.blind",
-    "estimate_sigma": "restoration.noise",
+    "estimate_noise": "noise.estimation",
+    "estimate_sigma": "noise.levels",
     "load": "zoo",
-    "noise_map": "restoration.blind",
+    "noise_map": "noise.estimation",
     "train": "learning.loop",
     "tweedie": "priors.protocol",
 }

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 from command_line import Run, assert_refused
 
-from heatprior import bsds500
-from heatprior.bsds500 import fetch as module
-from heatprior.bsds500.fetch import BSDS500
+from heatprior.data import bsds500
+from heatprior.data.bsds500 import fetch as module
+from heatprior.data.bsds500.fetch import BSDS500
 
 
 @pytest.fixture(autouse=True)

@@ -108,9 +108,10 @@ def test_refuses_in_one_line_and_leaves_nothing(run: Run, workplace: Path, argum
 
 @pytest.mark.skipif(not os.environ.get("HEATPRIOR_DATA"), reason="BSDS500 is not there")
 def test_a_validation_image_has_the_psnr_that_the_protocol_gives_by_hand(run: Run, tmp_path: Path):
-    from heatprior import bsds500, load
+    from heatprior import load
+    from heatprior.data import bsds500
     from heatprior.images import read_grey
-    from heatprior.priors.averaging import averaged_posterior_mean
+    from heatprior.priors.patch_step import averaged_posterior_mean
 
     first = bsds500.validation()[0]
     (tmp_path / "one").mkdir()

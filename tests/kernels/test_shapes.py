@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from examples import gaussian_mixture
 
-from heatprior.kernels.bands import patches_that_hold
 from heatprior.kernels.candidates import RUN
+from heatprior.kernels.patches import average, extract
+from heatprior.kernels.row_bands import patches_that_hold
 from heatprior.kernels.shapes import add_changes, changes_plain
-from heatprior.patches import average, extract
 from heatprior.priors.gaussian_mixture import GaussianMixturePrior
-from heatprior.priors.mixture_averaging import shape_tables
+from heatprior.priors.mixture_step import shape_tables
 
 ONE_LEVEL = np.zeros((1, 1), np.int32)
 MIXTURES = {

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from heatprior import InvalidInputError
-from heatprior.datasets import PatchSource
+from heatprior.data.datasets import PatchSource
 from heatprior.learning.band_matching import LOGITS, NORMS, BandMatching, NoisyImages
+from heatprior.learning.band_training import BandConfig, learn_coefficients, learn_images, mirrored, start
 from heatprior.learning.score_matching import NoisyBatch, ScoreMatching
-from heatprior.learning.whole_images import BandConfig, learn_coefficients, learn_images, mirrored, start
 from heatprior.priors.convolutional import ConvolutionalPrior
 from heatprior.priors.experts import Experts
 from heatprior.priors.tilings import Tiling

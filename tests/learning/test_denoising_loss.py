@@ -7,9 +7,9 @@ from synthetic import landscape, sparse_prior
 from heatprior.kernels import threads
 from heatprior.learning.averaging import AveragingStep, add_up, cut
 from heatprior.learning.denoising import EDGE, EXPONENT, Denoising, NoisyCrops
-from heatprior.priors.averaging import averaged_posterior_mean
+from heatprior.priors.patch_step import averaged_posterior_mean
+from heatprior.priors.schedules import Schedule
 from heatprior.restoration.denoising import half_quadratic_splitting
-from heatprior.restoration.schedules import Schedule
 
 SCHEDULE = np.array([[0.6, 0.5, 0.3], [0.3, 0.1, 0.02]])
 NO_STEPS = np.empty((2, 0))

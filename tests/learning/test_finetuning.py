@@ -5,11 +5,11 @@ import pytest
 from synthetic import landscape, sparse_prior
 
 from heatprior import InvalidInputError
-from heatprior.datasets import PatchSource
+from heatprior.data.datasets import PatchSource
 from heatprior.learning.denoising import EXPONENT
 from heatprior.learning.finetuning import SIGMAS, FineTuning, FineTuningConfig, mixture
+from heatprior.priors.schedules import Schedule, schedules_of
 from heatprior.restoration.denoising import empirical_bayes, half_quadratic_splitting
-from heatprior.restoration.schedules import Schedule, schedules_of
 
 FIRST = Schedule((0.5, 0.3), (0.2, 0.02))
 

@@ -6,11 +6,11 @@ from PIL import Image
 from synthetic import folder_of_images, landscape
 
 import heatprior as hp
-from heatprior.datasets import PatchSource
+from heatprior.data.datasets import PatchSource
 from heatprior.learning import loop as module
 from heatprior.learning.loop import Loop, Record
+from heatprior.learning.patch_training import Training
 from heatprior.learning.steps import Progress
-from heatprior.learning.training import Training
 from heatprior.learning.validation import Validation
 
 CONFIG = hp.TrainingConfig(size=3, components=11, batch=40, steps=23)

@@ -9,7 +9,7 @@ import heatprior as hp
 from heatprior.learning import runs
 from heatprior.learning.gathering import gather
 from heatprior.learning.loop import Loop
-from heatprior.learning.mixtures import MixtureTraining
+from heatprior.learning.mixture_training import MixtureTraining
 from heatprior.learning.runs import Run, RunSettings
 
 

@@ -19,8 +19,8 @@ from heatprior.learning import loop as loop_module
 from heatprior.learning import runs
 from heatprior.learning.gathering import gather
 from heatprior.learning.loop import Loop
+from heatprior.learning.patch_training import Training
 from heatprior.learning.runs import COLUMNS, Run, RunSettings
-from heatprior.learning.training import Training
 
 CONFIG = hp.TrainingConfig(size=3, components=11, batch=40, steps=60)
 

@@ -6,11 +6,11 @@ from examples import gaussian_mixture
 from synthetic import landscape
 
 from heatprior import InvalidInputError, load
-from heatprior.datasets import PatchSource
+from heatprior.data.datasets import PatchSource
+from heatprior.data.trials import LEVELS, psnr, with_noise
+from heatprior.kernels.patches import average, extract
 from heatprior.learning.validation import Validation, held_out
-from heatprior.patches import average, extract
-from heatprior.priors.averaging import averaged_posterior_mean
-from heatprior.trials import LEVELS, psnr, with_noise
+from heatprior.priors.patch_step import averaged_posterior_mean
 
 
 def test_psnr_is_that_of_clipped_images_with_peak_one():

@@ -9,9 +9,9 @@ from whole_images import OnGrid, convolutional_prior
 from heatprior import InvalidInputError
 from heatprior.priors.convolutional import ConvolutionalPrior
 from heatprior.priors.experts import Experts
-from heatprior.priors.heat_defects import heat_defect
-from heatprior.priors.multiplied_out import MultipliedOut
 from heatprior.priors.tilings import NOBODY, Tiling
+from heatprior.reproduction.heat_defects import heat_defect
+from heatprior.reproduction.multiplied_out import MultipliedOut
 
 SHAPES = [(1, 2), (2, 2), (7, 5), (8, 8), (6, 9), (16, 10)]
 # Two pixels, of which the one band sees the difference: the smallest case of the defect.

@@ -1,6 +1,6 @@
 """The measurement of docs/math.md: patch and wavelet priors are exact, tilings are not, and the finer the less."""
 
-from heatprior.priors.heat_cases import heat_defects
+from heatprior.reproduction.heat_cases import heat_defects
 
 
 def test_patch_and_wavelet_priors_solve_the_heat_equation_and_tilings_do_not():

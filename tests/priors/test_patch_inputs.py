@@ -5,7 +5,7 @@ import pytest
 from examples import patch_prior
 
 from heatprior import InvalidInputError, tweedie
-from heatprior.kernels.mixtures import mixture_moments_plain
+from heatprior.kernels.expert_moments import mixture_moments_plain
 
 PRIOR = patch_prior(3, 8, 125)
 METHODS = {

@@ -5,9 +5,9 @@ import pytest
 from skimage.data import astronaut, camera
 
 import heatprior as hp
-from heatprior.restoration.channels import COLOUR, mixed, mixed_noise
+from heatprior.pixels.channels import COLOUR, mixed, mixed_noise
+from heatprior.pixels.gaps import fill_missing
 from heatprior.restoration.denoising import half_quadratic_splitting
-from heatprior.restoration.gaps import fill_missing
 
 GREY = camera()[100:160, 200:270]
 RGB = astronaut()[20:80, 180:250]

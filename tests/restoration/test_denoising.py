@@ -8,13 +8,13 @@ import pytest
 from examples import patch_prior
 
 from heatprior import InvalidInputError, load, tweedie
-from heatprior.kernels.bands import BAND
-from heatprior.patches import average, extract
-from heatprior.priors.averaging import averaged_posterior_mean
+from heatprior.kernels.patches import average, extract
+from heatprior.kernels.row_bands import BAND
+from heatprior.pixels.gaps import Mirrored
+from heatprior.priors.adapter import patch_size
+from heatprior.priors.patch_step import averaged_posterior_mean
+from heatprior.priors.schedules import Schedule
 from heatprior.restoration.denoising import empirical_bayes, half_quadratic_splitting
-from heatprior.restoration.gaps import Mirrored
-from heatprior.restoration.patchwise import patch_size
-from heatprior.restoration.schedules import Schedule
 
 PRIOR = load("patch7")
 METHODS = [empirical_bayes, half_quadratic_splitting]

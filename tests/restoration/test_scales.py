@@ -5,7 +5,7 @@ import pytest
 from scipy.fft import dctn, idctn
 from scipy.stats import chi2
 
-from heatprior.priors.averaging import NoiseMap, noise_of
+from heatprior.priors.patch_step import NoiseMap, noise_of
 from heatprior.restoration.scales import EDGE, merged, noise_of_reduced, reduced
 
 every_shape = pytest.mark.parametrize("shape", [(32, 48), (33, 48), (32, 47), (31, 33), (1, 9)])

@@ -5,11 +5,11 @@ import pytest
 from whole_images import convolutional_prior, wavelet_prior
 
 import heatprior as hp
+from heatprior.data.trials import psnr
+from heatprior.noise.whole_images import whole_image_level
 from heatprior.priors.langevin import annealed_langevin, falling_levels
 from heatprior.priors.protocol import DiffusedPrior, ImagePrior
 from heatprior.restoration.denoising import empirical_bayes
-from heatprior.restoration.whole_noise import whole_image_level
-from heatprior.trials import psnr
 
 SHIPPED = ("conv", "wavelet", "wavelet-density")
 every_prior = pytest.mark.parametrize("name", SHIPPED)

@@ -28,8 +28,8 @@ def data(
     What is fetched (about 70 MB) is checked file by file. BSDS500 is for research and education; please cite Arbeláez,
     Maire, Fowlkes and Malik, PAMI 2011.
     """
-    from heatprior import bsds500
-    from heatprior.bsds500.fetch import fetch
+    from heatprior.data import bsds500
+    from heatprior.data.bsds500.fetch import fetch
     from heatprior.errors import DataMissingError
 
     folder = bsds500.data_folder(to)

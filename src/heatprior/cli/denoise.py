@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from heatprior.cli.jobs import Job
     from heatprior.images import ImageFile
-    from heatprior.restoration.blind import NoiseReport
+    from heatprior.noise.estimation import NoiseReport
     from heatprior.zoo import AnyPrior
 
 SOME_FAILED = 1
@@ -233,7 +233,7 @@ def _picture(target: Path) -> Path:
 
 def _draw(image: ImageFile, pixels: NDArray[Any], path: Path) -> None:
     """Compare the image; of a stack, the one in its middle."""
-    from heatprior.comparisons import draw_removed
+    from heatprior.pictures.comparisons import draw_removed
 
     frame = 3 if image.colour else 2
     middle = tuple(count // 2 for count in image.pixels.shape[: image.pixels.ndim - frame])

@@ -56,9 +56,11 @@ def evaluate(
     """
     from tqdm import tqdm
 
-    from heatprior import bsds500, load
     from heatprior import denoise as denoised
-    from heatprior.datasets import folder_files
+    from heatprior import load
+    from heatprior.data import bsds500
+    from heatprior.data.datasets import folder_files
+    from heatprior.data.trials import FIRST_SEED
     from heatprior.errors import OutputFileError
     from heatprior.files import check_output
     from heatprior.records import write_record
@@ -66,7 +68,6 @@ def evaluate(
     from heatprior.restoration.denoising import scales_of
     from heatprior.restoration.evaluation import evaluate as measure
     from heatprior.restoration.evaluation import summarise
-    from heatprior.trials import FIRST_SEED
 
     if output is not None:
         if output.suffix.lower() != ".json":

@@ -31,7 +31,7 @@ def plan(inputs: Sequence[Path], output: Path) -> Plan:
 
     What lies below a folder keeps its place below the output. Of an output inside an input folder nothing is read.
     """
-    from heatprior.datasets import folder_files
+    from heatprior.data.datasets import folder_files
 
     if len(inputs) == 1 and not inputs[0].is_dir():
         target = output / inputs[0].name if output.is_dir() else output

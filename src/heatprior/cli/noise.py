@@ -14,7 +14,7 @@ from heatprior.cli.reports import as_option, warnings_in_one_line
 
 if TYPE_CHECKING:
     from heatprior.images import ImageFile
-    from heatprior.restoration.blind import ChannelNoise, NoiseReport
+    from heatprior.noise.estimation import ChannelNoise, NoiseReport
 
 SOME_FAILED = 1
 NINETY = 1.645  # standard errors: the interval that holds the truth in 90 of 100 cases
@@ -98,7 +98,7 @@ def _check_outputs(output: Path | None, picture: Path | None, read: list[Path], 
     if output is not None and output.suffix.lower() != ".json":
         raise OutputFileError(f"cannot write {output}: it must be a name that ends in .json")
     if picture is not None:
-        from heatprior.pictures import SUFFIXES
+        from heatprior.pictures.patch_priors import SUFFIXES
 
         if picture.suffix.lower() not in SUFFIXES:
             raise OutputFileError(f"cannot draw {picture}: it must be a name that ends in {', '.join(SUFFIXES)}")
@@ -113,10 +113,10 @@ def _look_at(path: Path, kind: str, prior: Any, white: float | None, picture: Pa
     from heatprior import estimate_noise
     from heatprior.errors import InvalidInputError
     from heatprior.images import read_image
-    from heatprior.restoration.doubts import doubts
-    from heatprior.restoration.inputs import as_channels
-    from heatprior.restoration.noise import scaled
-    from heatprior.restoration.patchwise import patch_size
+    from heatprior.noise.doubts import doubts
+    from heatprior.noise.levels import scaled
+    from heatprior.pixels.inputs import as_channels
+    from heatprior.priors.adapter import patch_size
 
     if path.is_dir():
         raise InvalidInputError(f"{path} is a folder; give its images")
@@ -188,8 +188,8 @@ def in_numbers(channel: ChannelNoise, white: float) -> dict[str, Any]:
 
 def draw(image: ImageFile, report: NoiseReport, path: Path) -> None:
     """The image, or the middle one of a stack, beside its noise map."""
-    from heatprior.comparisons import Panel, contrast, draw_side_by_side
-    from heatprior.restoration.blind import noise_levels_of
+    from heatprior.noise.estimation import noise_levels_of
+    from heatprior.pictures.comparisons import Panel, contrast, draw_side_by_side
 
     frame = 3 if image.colour else 2
     middle = tuple(count // 2 for count in image.pixels.shape[: image.pixels.ndim - frame])

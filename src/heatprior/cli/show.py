@@ -44,11 +44,11 @@ def show(
     weights of its contrasts.
     """
     from heatprior import load
-    from heatprior.band_pictures import draw_bands
     from heatprior.errors import InvalidInputError
     from heatprior.files import check_output
-    from heatprior.mixture_pictures import SHAPES, draw_mixture
-    from heatprior.pictures import PAPER_FILTERS, SUFFIXES, draw_prior
+    from heatprior.pictures.band_priors import draw_bands
+    from heatprior.pictures.mixture_priors import SHAPES, draw_mixture
+    from heatprior.pictures.patch_priors import PAPER_FILTERS, SUFFIXES, draw_prior
     from heatprior.priors.gaussian_mixture import GaussianMixturePrior
     from heatprior.priors.patch import PatchPrior
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import typer
 
 if TYPE_CHECKING:
-    from heatprior.datasets import SkippedFile
+    from heatprior.data.datasets import SkippedFile
     from heatprior.learning.gathering import Material
     from heatprior.learning.loop import Loop, Record
     from heatprior.learning.runs import Run, RunSettings
@@ -151,10 +151,10 @@ def _stopping() -> Iterator[Callable[[], bool]]:
 
 def draw(run: Run, loop: Loop, card: Mapping[str, str]) -> None:
     """How the training went, and the prior so far."""
-    from heatprior.mixture_pictures import draw_mixture
-    from heatprior.pictures import draw_log, draw_prior
+    from heatprior.data.trials import LEVELS
+    from heatprior.pictures.mixture_priors import draw_mixture
+    from heatprior.pictures.patch_priors import draw_log, draw_prior
     from heatprior.priors.patch import PatchPrior
-    from heatprior.trials import LEVELS
 
     rows = run.log()
     if rows:

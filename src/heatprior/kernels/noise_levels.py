@@ -15,8 +15,8 @@ import numpy as np
 from numba import njit
 
 from heatprior.arrays import FloatArray
+from heatprior.kernels.patches import extract
 from heatprior.kernels.threads import for_each
-from heatprior.patches import extract
 
 ROWS = 8  # of patches that one thread does at a time
 RUN = 512  # patches of a row that go through together: their responses stay in the cache

@@ -23,10 +23,10 @@ from numba import njit
 
 from heatprior.arrays import FloatArray
 from heatprior.kernels.apart import fetch, read, write
-from heatprior.kernels.bands import Progress, Store, average_by_bands
+from heatprior.kernels.patches import average, extract
 from heatprior.kernels.products import add_product
+from heatprior.kernels.row_bands import Progress, Store, average_by_bands
 from heatprior.kernels.vectors import widest_vectors
-from heatprior.patches import average, extract
 
 RUN = 400  # most patches that go through together
 LANES = 16  # runs are multiples of a vector register, and begin at multiples of it in memory

@@ -1,33 +1,25 @@
-"""Cutting patches out of images that lie one after the other in one buffer, each in one of the eight symmetries."""
+"""Images ↔ patches: every b×b patch of an image, and the image that averages overlapping patches."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numba import njit
-from numpy.typing import NDArray
+from numpy.lib.stride_tricks import sliding_window_view
 
-from heatprior.arrays import FloatArray, IntArray
-
-
-def cut_patches(
-    buffer: NDArray[Any], corners: IntArray, widths: IntArray, symmetries: IntArray, size: int
-) -> FloatArray:
-    """Patches (size², n) whose upper left pixels stand at `corners` of `buffer`, in images of these `widths`."""
-    patches = np.empty((size * size, corners.size))
-    _cut(buffer, corners, widths, symmetries, size, patches)
-    return patches
+from heatprior.arrays import FloatArray
 
 
-@njit(nogil=True, cache=True)
-def _cut(buffer, corners, widths, symmetries, size, patches):
-    last = size - 1
-    for n in range(corners.size):
-        for row in range(size):
-            for column in range(size):
-                i = last - row if symmetries[n] & 1 else row
-                j = last - column if symmetries[n] & 2 else column
-                if symmetries[n] & 4:
-                    i, j = j, i
-                patches[row * size + column, n] = buffer[corners[n] + i * widths[n] + j]
+def extract(image: FloatArray, size: int) -> FloatArray:
+    """All patches of an image (H, W), in rows: ((H − size + 1)(W − size + 1), size²)."""
+    return sliding_window_view(image, (size, size)).reshape(-1, size * size)
+
+
+def average(patches: FloatArray, shape: tuple[int, int], size: int) -> FloatArray:
+    """The image whose pixels are the averages over the patches that hold them: the left inverse of `extract`."""
+    rows, columns = shape[0] - size + 1, shape[1] - size + 1
+    grid = patches.reshape(rows, columns, size, size)
+    total, count = np.zeros(shape), np.zeros(shape)
+    for i in range(size):
+        for j in range(size):
+            total[i : i + rows, j : j + columns] += grid[:, :, i, j]
+            count[i : i + rows, j : j + columns] += 1.0
+    return (total / count).astype(patches.dtype)

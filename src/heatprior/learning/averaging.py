@@ -17,8 +17,8 @@ import numpy as np
 from scipy.special import log_softmax
 
 from heatprior.arrays import FloatArray
-from heatprior.kernels.bands import patches_that_hold
 from heatprior.kernels.interpolation import interpolate, interpolate_back
+from heatprior.kernels.row_bands import patches_that_hold
 from heatprior.kernels.score_matching import score_derivatives, weight_gradient
 
 CELLS = 384  # between the nodes of a table

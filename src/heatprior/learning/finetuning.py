@@ -17,7 +17,8 @@ import numpy as np
 from scipy.special import expit, logit
 
 from heatprior.arrays import FloatArray
-from heatprior.datasets import PatchSource
+from heatprior.data.datasets import PatchSource
+from heatprior.data.trials import LEVELS
 from heatprior.errors import InvalidInputError
 from heatprior.kernels.threads import for_each
 from heatprior.learning.adam import DECAY_MEAN, DECAY_SQUARE, TINY, OrthogonalAdam
@@ -28,7 +29,6 @@ from heatprior.learning.steps import StepByStep
 from heatprior.priors.experts import Experts
 from heatprior.priors.filters import FilterBank
 from heatprior.priors.patch import PatchPrior
-from heatprior.trials import LEVELS
 
 SIGMAS = tuple(level / 255 for level in LEVELS)  # noise levels of which each has its schedule
 LOG_LEVELS, LOGIT_WEIGHTS = (-3.0, 0.7), (-6.0, 3.0)  # bounds

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
-from heatprior import bsds500
-from heatprior.datasets import PatchSource, SkippedFile, folder_files, read_images
+from heatprior.data import bsds500
+from heatprior.data.datasets import PatchSource, SkippedFile, folder_files, read_images
 from heatprior.learning.kinds import AnyConfig, noise_of_images
 from heatprior.learning.loop import patch_source
 from heatprior.learning.validation import MOST_IMAGES, Validation, held_out
@@ -26,7 +26,7 @@ class Material(NamedTuple):
 def gather(config: AnyConfig, images: str, validation: str | None = None, data: str | None = None) -> Material:
     """Read the images of a folder, or of BSDS500 for the word `bsds500`; validate on others, or on some held out.
 
-    `data` is where BSDS500 is looked for (see `heatprior.bsds500`).
+    `data` is where BSDS500 is looked for (see `heatprior.data.bsds500`).
     """
     place = Path(data) if data else None
     if images == BSDS500:

@@ -5,9 +5,9 @@ All trainings have the same face: `config`, `done`, `run`, `prior`, `state` and 
 
 from __future__ import annotations
 
-from heatprior.datasets import PatchSource
-from heatprior.learning.mixtures import MixtureConfig, MixtureTraining
-from heatprior.learning.training import Training, TrainingConfig
+from heatprior.data.datasets import PatchSource
+from heatprior.learning.mixture_training import MixtureConfig, MixtureTraining
+from heatprior.learning.patch_training import Training, TrainingConfig
 from heatprior.priors import gaussian_mixture, patch
 
 AnyConfig = TrainingConfig | MixtureConfig

@@ -14,13 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatprior.arrays import FloatArray
-from heatprior.datasets import PatchSource, folder_files, read_images
+from heatprior.data.datasets import PatchSource, folder_files, read_images
 from heatprior.errors import InvalidInputError, TrainingError
 from heatprior.images import to_grey
 from heatprior.learning.kinds import AnyConfig, AnyTraining, new_training, noise_of_images
-from heatprior.learning.mixtures import MixtureConfig
+from heatprior.learning.mixture_training import MixtureConfig
+from heatprior.learning.patch_training import TrainingConfig
 from heatprior.learning.steps import Progress
-from heatprior.learning.training import TrainingConfig
 from heatprior.learning.validation import Validation
 from heatprior.priors.gaussian_mixture import GaussianMixturePrior
 from heatprior.priors.patch import PatchPrior

@@ -25,16 +25,16 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
 from heatprior.arrays import FloatArray
+from heatprior.data.trials import LEVELS
 from heatprior.errors import InvalidInputError, OutputFileError, TrainingError
 from heatprior.files import replacing
 from heatprior.learning.kinds import CONFIGS, AnyConfig, kind_of
 from heatprior.learning.loop import Loop, Record
-from heatprior.learning.mixtures import MixtureConfig
+from heatprior.learning.mixture_training import MixtureConfig
 from heatprior.learning.steps import Progress
 from heatprior.priors import patch
 from heatprior.priors.gaussian_mixture import GaussianMixturePrior
 from heatprior.priors.patch import PatchPrior
-from heatprior.trials import LEVELS
 
 CONFIG, LOG, CHECKPOINT, PRIOR = "config.json", "log.csv", "checkpoint.safetensors", "prior.safetensors"
 PSNR_COLUMNS = tuple(f"psnr{level}" for level in LEVELS)

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from heatprior.datasets import PatchSource
+from heatprior.data.datasets import PatchSource
 from heatprior.errors import InvalidInputError
 from heatprior.kernels.threads import products_in_one_thread
 

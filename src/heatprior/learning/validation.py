@@ -9,14 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatprior.arrays import FloatArray
-from heatprior.datasets import PatchSource, scaled
+from heatprior.data.datasets import PatchSource, scaled
+from heatprior.data.trials import LEVELS, psnr, with_noise
 from heatprior.errors import InvalidInputError
-from heatprior.priors.averaging import averaged_posterior_mean
 from heatprior.priors.expectation import log_likelihood
 from heatprior.priors.gaussian_mixture import GaussianMixturePrior
-from heatprior.priors.mixture_averaging import average_posterior_changes
+from heatprior.priors.mixture_step import average_posterior_changes
 from heatprior.priors.patch import PatchPrior
-from heatprior.trials import LEVELS, psnr, with_noise
+from heatprior.priors.patch_step import averaged_posterior_mean
 
 CROP = 160
 MOST_IMAGES = 8

@@ -16,7 +16,7 @@ from scipy.special import log_softmax
 
 from heatprior.arrays import FloatArray
 from heatprior.errors import InvalidInputError
-from heatprior.kernels.mixtures import MixtureMoments, mixture_moments
+from heatprior.kernels.expert_moments import MixtureMoments, mixture_moments
 
 PAPER_COMPONENTS = 125
 PAPER_ALPHA = 1000.0

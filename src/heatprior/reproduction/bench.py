@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from heatprior import bsds500, zoo
+from heatprior import zoo
 from heatprior.arrays import FloatArray
-from heatprior.datasets import PatchSource, read_images
+from heatprior.data import bsds500
+from heatprior.data.datasets import PatchSource, read_images
 from heatprior.errors import InvalidInputError
 from heatprior.priors.patch import PatchPrior
 

@@ -9,15 +9,15 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from heatprior.arrays import FloatArray
+from heatprior.data.trials import FIRST_SEED, psnr
 from heatprior.images import read_grey
+from heatprior.noise.estimation import estimate_noise
 from heatprior.priors.protocol import DiffusedPrior
 from heatprior.reproduction.bench import BSD68, Bench
 from heatprior.reproduction.item import Check, Finding, Item, Picture, Settings, Table
 from heatprior.reproduction.plots import DPI
 from heatprior.reproduction.published import CHECKERBOARD
-from heatprior.restoration.blind import estimate_noise
 from heatprior.restoration.denoising import denoise
-from heatprior.trials import FIRST_SEED, psnr
 
 PRIOR = "patch7"
 SQUARE = 64  # pixels

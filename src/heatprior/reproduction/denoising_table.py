@@ -15,6 +15,7 @@ from numba import get_num_threads
 
 from heatprior import zoo
 from heatprior.arrays import FloatArray
+from heatprior.data.trials import FIRST_SEED, LEVELS
 from heatprior.priors.protocol import DiffusedPrior
 from heatprior.reproduction.bench import BSD68, Bench
 from heatprior.reproduction.item import Check, Finding, Item, Picture, Settings, Table
@@ -22,7 +23,6 @@ from heatprior.reproduction.plots import BLACK, BLUE, GREEN, ORANGE, RED, panels
 from heatprior.reproduction.published import OTHERS, OTHERS_PARAMETERS, PARAMETERS, TABLE1
 from heatprior.restoration.denoising import denoise
 from heatprior.restoration.evaluation import Summary, evaluate, summarise
-from heatprior.trials import FIRST_SEED, LEVELS
 
 CLOSE = 0.05  # dB below the paper that still count as reproduced
 METHODS = {"eb": "EB-PA", "hqs": "HQS"}

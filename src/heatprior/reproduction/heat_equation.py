@@ -21,11 +21,11 @@ from numpy.typing import ArrayLike
 from heatprior import zoo
 from heatprior.arrays import FloatArray
 from heatprior.priors.experts import Experts
-from heatprior.priors.heat_cases import heat_defects
 from heatprior.priors.wavelet import WaveletPrior
 from heatprior.priors.wavelet_bases import WaveletBasis
 from heatprior.reproduction import true_diffusion
 from heatprior.reproduction.bench import TRAINING, Bench
+from heatprior.reproduction.heat_cases import heat_defects
 from heatprior.reproduction.item import Check, Finding, Item, Picture, Settings, Table
 from heatprior.reproduction.plots import BLUE, GREEN, GREY, ORANGE, RED, panels
 from heatprior.reproduction.true_diffusion import EXACT, NOT_ORTHOGONAL, WEIGHTS

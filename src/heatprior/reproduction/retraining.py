@@ -10,12 +10,12 @@ from typing import Any
 from heatprior import zoo
 from heatprior.errors import HeatpriorError, TrainingError
 from heatprior.learning.loop import Record, train
+from heatprior.learning.patch_training import TrainingConfig
 from heatprior.learning.steps import Progress
-from heatprior.learning.training import TrainingConfig
 from heatprior.priors.patch import PatchPrior
+from heatprior.priors.schedules import CARD_ENTRY
 from heatprior.reproduction.bench import TRAINING, Bench
 from heatprior.reproduction.runner import make_folder
-from heatprior.restoration.schedules import CARD_ENTRY
 
 QUICK_STEPS = 50
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from heatprior.priors.heat_defects import Defect
+from heatprior.reproduction.heat_defects import Defect
 from heatprior.reproduction.item import Check, Picture, Table
 from heatprior.reproduction.plots import BLUE, GREEN, GREY, ORANGE, RED, panels
 

@@ -20,11 +20,11 @@ from numpy.typing import ArrayLike, NDArray
 from heatprior.arrays import FloatArray
 from heatprior.errors import InvalidInputError
 from heatprior.images import image_files, read_grey
-from heatprior.priors.averaging import NoiseMap, noise_of, root_mean_squares
+from heatprior.pixels.inputs import as_channels, as_pixels, as_prior, as_sigma, as_white
 from heatprior.priors.expectation import Statistics, expected_statistics
 from heatprior.priors.gaussian_mixture import GaussianMixturePrior
+from heatprior.priors.patch_step import NoiseMap, noise_of, root_mean_squares
 from heatprior.priors.protocol import DiffusedPrior
-from heatprior.restoration.inputs import as_channels, as_pixels, as_prior, as_sigma, as_white
 
 ROUNDS = 4
 STRENGTH = 300.0  # patches of every shape that the prior stands for

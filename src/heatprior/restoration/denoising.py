@@ -16,17 +16,17 @@ from numpy.typing import ArrayLike, NDArray
 
 from heatprior.arrays import FloatArray, IntArray
 from heatprior.errors import InvalidInputError
-from heatprior.kernels.bands import Progress
-from heatprior.priors.averaging import NoiseMap, noise_of
+from heatprior.kernels.row_bands import Progress
+from heatprior.noise.estimation import check_kind, estimate_noise
+from heatprior.pixels.channels import ALONE, COLOUR, mixed, mixed_noise
+from heatprior.pixels.gaps import Mirrored, fill_missing, with_all_or_no_channel_missing
+from heatprior.pixels.inputs import as_channels, as_pixels, as_prior, as_sigma, as_white
+from heatprior.priors.adapter import average_changes_of, patch_size
+from heatprior.priors.patch_step import NoiseMap, noise_of
 from heatprior.priors.protocol import DiffusedPrior
+from heatprior.priors.schedules import Schedule, Schedules, constant, schedules_of
 from heatprior.restoration.adaptation import adapted, as_mixture
-from heatprior.restoration.blind import check_kind, estimate_noise
-from heatprior.restoration.channels import ALONE, COLOUR, mixed, mixed_noise
-from heatprior.restoration.gaps import Mirrored, fill_missing, with_all_or_no_channel_missing
-from heatprior.restoration.inputs import as_channels, as_pixels, as_prior, as_sigma, as_white
-from heatprior.restoration.patchwise import average_changes_of, patch_size
 from heatprior.restoration.scales import merged, noise_of_reduced, reduced
-from heatprior.restoration.schedules import Schedule, Schedules, constant, schedules_of
 
 SCALES_ENTRY = "scales"  # of a card
 FINE_PART = 0.8  # of the time that two scales take

@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatprior.arrays import FloatArray
+from heatprior.data.trials import LEVELS, psnr, with_noise
 from heatprior.errors import InvalidInputError
 from heatprior.images import read_grey
 from heatprior.kernels.threads import products_in_one_thread
-from heatprior.trials import LEVELS, psnr, with_noise
 
 GREY_LEVELS = 255.0
 SMALLEST = 7  # pixels of a side: the window of SSIM

@@ -13,7 +13,7 @@ import numpy as np
 from scipy.fft import dctn, idctn
 
 from heatprior.arrays import FloatArray, IntArray
-from heatprior.priors.averaging import NoiseMap
+from heatprior.priors.patch_step import NoiseMap
 
 EDGE = 0.5  # of the highest frequency of the coarse grid: there both scales count the same
 SOFTNESS = 0.1  # width of the transition, over that frequency

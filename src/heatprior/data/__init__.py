@@ -1,0 +1,1 @@
+"""Images to learn from and to measure on: data sets, patches drawn from them, trials."""

@@ -1,0 +1,164 @@
+"""Training patches: uniform over all positions of all images, drawn when needed, never all in memory."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heatprior.arrays import FloatArray
+from heatprior.errors import ImageFileError, InvalidInputError
+from heatprior.images import SUFFIXES, image_files, read_grey
+from heatprior.kernels.cutting import cut_patches
+
+FARTHEST = 10.0  # standard deviations that noise may take a pixel beyond [0, 1]: no noise goes that far
+
+
+class SkippedFile(NamedTuple):
+    """A file that could not be used, and why."""
+
+    path: Path
+    reason: str
+
+
+class ImageSet(NamedTuple):
+    """Grey images, the files that they come from, and the files that could not be used."""
+
+    images: list[NDArray[Any]]
+    files: list[Path]
+    skipped: list[SkippedFile]
+
+
+def folder_files(folder: Path) -> list[Path]:
+    """The image files in `folder` and below, sorted; at least one."""
+    if not folder.is_dir():
+        what = "is a file" if folder.exists() else "does not exist"
+        raise InvalidInputError(f"{folder} {what}; give a folder with images ({', '.join(SUFFIXES)})")
+    files = image_files(folder)
+    if not files:
+        raise InvalidInputError(f"{folder} holds no images; give a folder with files in {', '.join(SUFFIXES)}")
+    return files
+
+
+def read_images(files: Sequence[Path], size: int, sigma: float = 0.0) -> ImageSet:
+    """The images of these files that can be read and hold a patch of `size`×`size`; the others are listed.
+
+    Float images beyond [0, 1] are refused rather than skipped: most likely all of them are in other units. Images that
+    have noise of standard deviation `sigma` may go beyond as far as that takes them.
+    """
+    usable = ImageSet([], [], [])
+    for path in files:
+        try:
+            image = read_grey(path)
+        except ImageFileError as error:
+            usable.skipped.append(SkippedFile(path, str(error)))
+            continue
+        if min(image.shape) < size:
+            reason = f"{path} is too small: {image.shape[0]}×{image.shape[1]} pixels"
+            usable.skipped.append(SkippedFile(path, reason))
+            continue
+        _check_range(image, str(path), sigma)
+        usable.images.append(image)
+        usable.files.append(path)
+    if not usable.images:
+        first = f"; {usable.skipped[0].reason}" if usable.skipped else ""
+        raise InvalidInputError(
+            f"none of {len(files)} images can be used: at least one must be {size}×{size} pixels or larger{first}"
+        )
+    return usable
+
+
+class PatchSource:
+    """Grey images scaled to [0, 1], from which random patches are cut.
+
+    Images are uint8, uint16, or floats in [0, 1]. They stay as they came, if all are of one kind: 400 images of 481×321
+    take 62 MB. Among others, 8 bits become 16 (× 257, exactly) and all become float32. Noise of standard deviation
+    `sigma`, if the images have it, may take floats beyond [0, 1].
+    """
+
+    def __init__(self, images: Sequence[NDArray[Any]], size: int, sigma: float = 0.0) -> None:
+        for number, image in enumerate(images):
+            if image.ndim != 2:
+                raise InvalidInputError(f"image {number} has shape {image.shape}; expected a grey image (H, W)")
+            _check_range(image, f"image {number}", sigma)
+        usable = [image for image in images if min(image.shape) >= size]
+        if not usable:
+            raise InvalidInputError(
+                f"none of {len(images)} images is as large as a patch of {size}×{size} pixels; give larger images"
+            )
+        self.size = size
+        self.images = len(usable)
+        common = _common_type([image.dtype for image in usable])
+        self._scale = _full_scale(common)
+        self._buffer = np.concatenate([_converted(image, common).ravel() for image in usable])
+        heights, widths = np.array([image.shape for image in usable], dtype=np.int64).T
+        self._widths = widths
+        self._begins = np.concatenate([[0], np.cumsum(heights * widths)[:-1]])
+        self._columns = widths - size + 1
+        self._ends = np.cumsum((heights - size + 1) * self._columns)  # positions up to and with each image
+
+    @property
+    def positions(self) -> int:
+        """How many patches there are to draw from, symmetries not counted."""
+        return int(self._ends[-1])
+
+    @property
+    def digest(self) -> str:
+        """A fingerprint of the images and of the size of the patches: equal sources draw equal patches."""
+        sum_of_all = hashlib.blake2b(digest_size=16)
+        for array in (self._buffer, self._widths, self._ends, np.array([self.size])):
+            sum_of_all.update(f"{array.dtype.name} {array.size}\n".encode())
+            sum_of_all.update(np.ascontiguousarray(array).data)
+        return sum_of_all.hexdigest()
+
+    def draw(self, count: int, rng: np.random.Generator) -> FloatArray:
+        """Patches as columns, (size², count): position and one of eight symmetries uniform."""
+        position = rng.integers(self.positions, size=count)
+        image = np.searchsorted(self._ends, position, side="right")
+        local = position - np.where(image > 0, self._ends[image - 1], 0)
+        row, column = np.divmod(local, self._columns[image])
+        widths = self._widths[image]
+        corners = self._begins[image] + row * widths + column
+        patches = cut_patches(self._buffer, corners, widths, rng.integers(8, size=count), self.size)
+        patches *= self._scale
+        return patches
+
+
+def scaled(image: NDArray[Any]) -> NDArray[np.float32]:
+    """An image of uint8, uint16 or floats as float32 in [0, 1]."""
+    return (image * _full_scale(image.dtype)).astype(np.float32)
+
+
+def _check_range(image: NDArray[Any], name: str, sigma: float) -> None:
+    """Integers have a scale of their own; floats must keep to the one that they are read with, but for their noise."""
+    if image.dtype.kind == "f":
+        low, high = (float(image.min()), float(image.max())) if image.size else (0.0, 0.0)
+        beyond = FARTHEST * sigma
+        if not (low >= -beyond and high <= 1.0 + beyond):  # NaN is refused too
+            but = f", but for their noise of {sigma:g}" if sigma else ""
+            raise InvalidInputError(
+                f"{name} has values from {low:g} to {high:g}; images of floats must lie in [0, 1]{but}: rescale them"
+            )
+    elif image.dtype.newbyteorder("=") not in (np.dtype(np.uint8), np.dtype(np.uint16)):
+        raise InvalidInputError(f"{name} is of type {image.dtype}; expected uint8, uint16, or floats in [0, 1]")
+
+
+def _common_type(types: Sequence[np.dtype[Any]]) -> np.dtype[Any]:
+    if any(dtype.kind == "f" for dtype in types):
+        return np.dtype(np.float32)
+    return max((dtype.newbyteorder("=") for dtype in types), key=lambda dtype: dtype.itemsize)
+
+
+def _converted(image: NDArray[Any], common: np.dtype[Any]) -> NDArray[Any]:
+    if common.kind == "f":
+        return scaled(image)
+    widened = image.astype(common, copy=False)
+    return widened * common.type(257) if image.dtype.itemsize < common.itemsize else widened
+
+
+def _full_scale(dtype: np.dtype[Any]) -> float:
+    return 1.0 / np.iinfo(dtype).max if np.issubdtype(dtype, np.integer) else 1.0

@@ -1,0 +1,175 @@
+"""Learning a mixture of Gaussians with contrasts by stepwise EM, from clean images or from images with known noise.
+
+Every step draws a batch, sums up what the mixture so far makes of it (priors/expectation.py), and moves running
+averages of these sums towards the new ones, by less and less; the next mixture is the one that they ask for. A shape
+that explains next to nothing is revived: it takes half of the patches of the most frequent one.
+
+From noisy patches plain EM learns the narrow directions of a shape very slowly: where the variance is a tenth of that
+of the noise, a step moves it by a hundredth of the way. So its move is divided by the Fisher information instead: the
+new covariance is then the mean of y yᵀ − sigma² Id over the patches of the shape, if there is one contrast, and
+without noise nothing changes.
+
+Behind noise, moreover, many shapes explain a faint patch about as well, and the likelihood does not mind. Denoising
+does: it takes the one shape that explains a patch best. So the last steps let the shapes compete harder, until faint
+patches have a shape of their own.
+
+Every batch is a function of the seed and of the number of the step alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from heatprior.arrays import FloatArray
+from heatprior.data.datasets import PatchSource
+from heatprior.errors import InvalidInputError
+from heatprior.kernels.threads import products_in_one_thread
+from heatprior.learning.mixture_start import first_covariances
+from heatprior.learning.steps import StepByStep
+from heatprior.priors.expectation import FLOOR, Statistics, expected_statistics
+from heatprior.priors.filters import FilterBank
+from heatprior.priors.gaussian_mixture import GaussianMixturePrior
+
+FORGETTING = 0.6  # step i counts with i^−0.6: old sums fade, noise averages out
+WHOLE_STEPS = 2  # at first each batch replaces what was there
+RATIO = 4.0  # between one contrast and the next: a factor of two in grey levels
+DEAD = 0.01  # of the patches that a shape has on average; less, and it is revived,
+REVIVALS = 0.6  # in this part of the steps: those that follow settle it, and, if there is noise,
+SHARPNESS = 2.0  # take the probabilities of shapes to this power
+SPREAD = 0.5  # of the logarithms of the variances of a revived shape, around those of the one it shares with
+LEAST_OF_NOISE = 1e-3  # variance, over that of the noise, of the narrowest direction that is told from it
+LEAST_WEIGHT = 1e-6  # of a component
+
+
+@dataclass(frozen=True)
+class MixtureConfig:
+    """How a mixture is learnt: `shapes` covariances, each at `contrasts` contrasts; one contrast is EPLL's mixture.
+
+    `sigma` is the standard deviation of the noise that the images have, grey levels being 0 to 1. docs/training.md says
+    when to change what.
+    """
+
+    size: int = 8
+    shapes: int = 50
+    contrasts: int = 6
+    batch: int = 40_000
+    steps: int = 300
+    sigma: float = 0.0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name, least in {"size": 2, "shapes": 1, "contrasts": 1, "batch": 1, "steps": 1, "seed": 0}.items():
+            if getattr(self, name) < least:
+                raise InvalidInputError(f"{name} is {getattr(self, name)}; expected at least {least}")
+        if not 0.0 <= self.sigma <= 1.0:
+            raise InvalidInputError(
+                f"sigma is {self.sigma}; expected the noise of the images, 0 to 1: divide by 255 if it is of 8 bits"
+            )
+
+    @property
+    def contrast_values(self) -> FloatArray:
+        """Powers of four around one, (G,)."""
+        return np.asarray(RATIO ** (np.arange(self.contrasts) - (self.contrasts - 1) / 2.0))
+
+
+class MixtureTraining(StepByStep):
+    """A run: running averages of the sums of EM, the mixture that they ask for, and how many steps are done."""
+
+    def __init__(self, config: MixtureConfig, source: PatchSource) -> None:
+        super().__init__(source, config.size, config.steps)
+        self.config = config
+        rng = np.random.default_rng(config.seed)
+        with products_in_one_thread():
+            u = source.draw(config.batch, rng).T @ FilterBank.dct(config.size).matrix.T
+            covariances = first_covariances(u, config.shapes, config.sigma, alike=config.contrasts > 1, rng=rng)
+            even = 1.0 / (config.shapes * config.contrasts)
+            self._weights: FloatArray = np.full((config.shapes, config.contrasts), even)
+            self._moments: FloatArray = covariances / config.shapes
+            self._mixture = self._maximised()
+
+    def _step(self) -> float:
+        """The loss is the negative mean log-likelihood of the batch under the mixture before the step."""
+        rng = np.random.default_rng([self.config.seed, self.done])
+        y = self.source.draw(self.config.batch, rng).T.astype(np.float32)
+        settling = self.done >= REVIVALS * self.config.steps
+        sharpness = SHARPNESS if settling and self.config.sigma > 0.0 else 1.0
+        sums = expected_statistics(self._mixture, y, self.config.sigma, sharpness=sharpness, least_keep=0.0)
+        part = 1.0 if self.done < WHOLE_STEPS else self.done**-FORGETTING
+        moments = scored_moments(self._mixture, sums, self.config.sigma)
+        self._weights = (1.0 - part) * self._weights + part * sums.weights / sums.patches
+        self._moments = (1.0 - part) * self._moments + part * moments / sums.patches
+        self.done += 1
+        if not settling:
+            self._revive(rng)
+        self._mixture = self._maximised()
+        return -sums.log_likelihood / sums.patches
+
+    def _revive(self, rng: np.random.Generator) -> None:
+        """Shapes that explain next to nothing share with the most frequent one, their variances scaled at random.
+
+        Along its own axes: a turn, however slight, would spill the widest directions into the narrowest.
+        """
+        for k in np.nonzero(self._weights.sum(axis=1) < DEAD / self.config.shapes)[0]:
+            frequent = int(self._weights.sum(axis=1).argmax())
+            self._weights[frequent] /= 2.0
+            self._moments[frequent] /= 2.0
+            self._weights[k] = self._weights[frequent]
+            variances, axes = np.linalg.eigh(self._moments[frequent])
+            scaled = np.maximum(variances, 0.0) * np.exp(SPREAD * rng.standard_normal(len(variances)))
+            self._moments[k] = (axes * scaled) @ axes.T
+
+    def _maximised(self) -> GaussianMixturePrior:
+        """The mixture of the running averages, no direction narrower than what can be told from noise."""
+        shares = np.maximum(self._weights.sum(axis=1), LEAST_WEIGHT)
+        variances, axes = np.linalg.eigh(self._moments / shares[:, None, None])
+        variances = np.maximum(variances, LEAST_OF_NOISE * self.config.sigma**2) + FLOOR
+        covariances = (axes * variances[:, None, :]) @ axes.swapaxes(1, 2)
+        weights = np.log(np.maximum(self._weights, LEAST_WEIGHT))
+        return GaussianMixturePrior(covariances, weights, self.config.contrast_values)
+
+    def prior(self, card: dict[str, Any] | None = None) -> GaussianMixturePrior:
+        """The mixture, its most frequent shape first."""
+        mixture = self._mixture
+        order = np.argsort(-np.exp(mixture.log_weights).sum(axis=1), kind="stable")
+        training = {"training": {**asdict(self.config), "steps_done": self.done, "images": self.source.images}}
+        return GaussianMixturePrior(
+            mixture.covariances[order], mixture.log_weights[order], mixture.contrasts, {**training, **(card or {})}
+        )
+
+    def state(self) -> dict[str, FloatArray]:
+        """Everything needed to go on: the running averages and the number of steps."""
+        return {
+            "weights": self._weights,
+            "moments": self._moments,
+            "done": np.array([self.done], dtype=np.float64),
+        }
+
+    def restore(self, state: dict[str, FloatArray]) -> None:
+        """Go on from `state`, of a run with the same configuration."""
+        if state["weights"].shape != self._weights.shape or state["moments"].shape != self._moments.shape:
+            raise InvalidInputError("the state belongs to a run with other sizes; start a new run")
+        self._weights, self._moments = state["weights"].copy(), state["moments"].copy()
+        self.done = int(state["done"][0])
+        with products_in_one_thread():
+            self._mixture = self._maximised()
+
+
+def scored_moments(prior: GaussianMixturePrior, sums: Statistics, sigma: float) -> FloatArray:
+    """n_k Σ_k after one step of Fisher scoring instead of EM, from the sums that `prior` made: (K, d, d).
+
+    Along the axes of a shape, with λ the variances and v_g = c_g λ + sigma² the noisy ones, EM moves Σ_k by
+    λ_i λ_j R_ij / n_k and Fisher scoring by R_ij / Σ_g n_kg c_g² / (v_gi v_gj), R being the gradient. Unlike EM's, the
+    result may be indefinite: it is an estimate without bias, so averages of it are too.
+    """
+    if sigma == 0.0:
+        return sums.moments
+    counts = sums.weights.sum(axis=1)[:, None, None]
+    inverse = prior.contrasts[:, None] / prior.variances_at(sigma)  # c / v, (K, G, d)
+    information = np.einsum("kg,kgi,kgj->kij", sums.weights, inverse, inverse)
+    products = prior.variances[:, :, None] * prior.variances[:, None, :]
+    moves = prior.turns @ (sums.moments - counts * prior.covariances) @ prior.turns.swapaxes(1, 2)
+    moves *= counts / np.maximum(products * information, np.finfo(np.float64).tiny)
+    return np.asarray(counts * prior.covariances + prior.turns.swapaxes(1, 2) @ moves @ prior.turns)

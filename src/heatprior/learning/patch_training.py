@@ -1,0 +1,161 @@
+"""Training a patch prior by denoising score matching, section 4.1: the loop, without files and without a screen.
+
+Every batch is a function of the seed and of the number of the step alone, so a run that is interrupted and taken up
+again from its state ends with the same bits as one that was left alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from heatprior.arrays import FloatArray
+from heatprior.data.datasets import PatchSource
+from heatprior.errors import InvalidInputError
+from heatprior.kernels.threads import for_each, meanwhile
+from heatprior.learning.adam import OrthogonalAdam
+from heatprior.learning.ipalm import IPalm
+from heatprior.learning.objective import Objective, Point
+from heatprior.learning.projections import project_orthogonal
+from heatprior.learning.score_matching import NoisyBatch, ScoreMatching
+from heatprior.learning.steps import StepByStep
+from heatprior.priors.experts import PAPER_COMPONENTS, Experts
+from heatprior.priors.filters import FilterBank
+from heatprior.priors.patch import PatchPrior
+
+PIECES = 8  # parts of a batch that run side by side; fixed, so that results do not depend on the number of threads
+
+
+@dataclass(frozen=True)
+class TrainingConfig:
+    """How a prior is trained: the paper's settings (section 4.1), but for noise levels, start, optimiser and steps.
+
+    Noise levels are drawn between `sigma_min` and `sigma_max`, uniformly or uniformly in their logarithm (`noise`). The
+    weights start with heavy tails like those of images, or as in the paper, flat beyond a peak (`start`). The prior is
+    the running average of the iterates over about `averaged` steps. docs/training.md gives the reasons.
+    """
+
+    size: int = 7
+    components: int = PAPER_COMPONENTS
+    reach: float = 1.0
+    batch: int = 3200
+    steps: int = 1000
+    noise: str = "log"
+    sigma_min: float = 0.01
+    sigma_max: float = 0.4
+    start: str = "student"
+    optimizer: str = "adam"
+    filter_rate: float = 0.003  # of the angles between filters, in radians, in one step of adam
+    logit_rate: float = 0.01
+    averaged: int = 500
+    projection_steps: int = 3
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        positive = {"size": 2, "components": 2, "batch": PIECES, "steps": 1, "averaged": 1, "projection_steps": 1}
+        for name, least in positive.items():
+            if getattr(self, name) < least:
+                raise InvalidInputError(f"{name} is {getattr(self, name)}; expected at least {least}")
+        if not 0.0 <= self.sigma_min <= self.sigma_max or self.sigma_max <= 0.0:
+            raise InvalidInputError(
+                f"noise levels {self.sigma_min} to {self.sigma_max}; expected 0 ≤ min ≤ max, 0 < max"
+            )
+        if self.noise not in ("log", "uniform"):
+            raise InvalidInputError(f"noise is {self.noise!r}; expected 'log' or 'uniform'")
+        if self.noise == "log" and not self.sigma_min > 0.0:
+            raise InvalidInputError("zero noise has no logarithm; give a positive sigma_min, or noise='uniform'")
+        if self.start not in ("student", "paper"):
+            raise InvalidInputError(f"start is {self.start!r}; expected 'student' or 'paper'")
+        if self.optimizer not in ("adam", "ipalm"):
+            raise InvalidInputError(f"optimizer is {self.optimizer!r}; expected 'adam' or 'ipalm'")
+
+
+class Training(StepByStep):
+    """A run: its parameters, the state of its optimiser, and how many steps are done."""
+
+    def __init__(self, config: TrainingConfig, source: PatchSource) -> None:
+        super().__init__(source, config.size, config.steps)
+        self.config = config
+        count = config.size**2 - 1
+        start = np.random.default_rng(config.seed).normal(scale=1.0 / config.size, size=(count, config.size**2))
+        initial = Experts.student if config.start == "student" else Experts.initial
+        experts = initial(count, config.components, config.reach)
+        self.point: Point = [project_orthogonal(start, steps=config.projection_steps), np.array(experts.logits)]
+        self._average: Point = [x.copy() for x in self.point]
+        self._optimizer: OrthogonalAdam | IPalm = _OPTIMIZERS[config.optimizer].begin(self.point)
+        self._ahead: dict[int, Callable[[], Sequence[NoisyBatch]]] = {}  # the batch of the next step, once begun
+
+    def _step(self) -> float:
+        drawn = self._ahead.pop(self.done, lambda: self._batch(self.done))
+        loss = ScoreMatching(drawn(), self.config.reach)
+        objective = Objective(loss.value, loss.gradient, (self._project, None))
+        if isinstance(self._optimizer, OrthogonalAdam):
+            rates = (self.config.filter_rate, self.config.logit_rate)
+            value, self.point = self._optimizer.step(self.point, objective, rates)
+        else:
+            value, self.point = self._optimizer.step(self.point, objective)
+        self.done += 1
+        keep = 1.0 - 1.0 / min(self.config.averaged, 1.0 + self.done / 10.0)  # forget the start soon
+        self._average = [keep * old + (1.0 - keep) * new for old, new in zip(self._average, self.point, strict=True)]
+        return value
+
+    def _project(self, filters: FloatArray) -> FloatArray:
+        """One core is enough for it: meanwhile the next batch is drawn."""
+        following = self.done + 1
+        if following < self.config.steps and following not in self._ahead:
+            self._ahead = {following: meanwhile(lambda: self._batch(following))}
+        return project_orthogonal(filters, steps=self.config.projection_steps)
+
+    def _batch(self, step: int) -> Sequence[NoisyBatch]:
+        """Patches and noise, both without their mean, which zero-mean filters do not see."""
+        low, high = self.config.sigma_min, self.config.sigma_max
+        logarithmic = self.config.noise == "log"
+        counts = np.diff(np.linspace(0, self.config.batch, PIECES + 1).astype(int))
+
+        def piece(number: int) -> NoisyBatch:
+            rng = np.random.default_rng([self.config.seed, step, number])
+            clean = self.source.draw(int(counts[number]), rng)
+            noise = rng.standard_normal(clean.shape)
+            place = 1.0 - rng.random(clean.shape[1])  # in (0, 1], so that sigma is never zero
+            sigma = np.asarray(low * (high / low) ** place if logarithmic else low + (high - low) * place)
+            clean -= clean.mean(axis=0)
+            noise -= noise.mean(axis=0)
+            return NoisyBatch(clean, noise, sigma)
+
+        return for_each(piece, range(PIECES))
+
+    def prior(self, card: dict[str, Any] | None = None) -> PatchPrior:
+        """The average of the last iterates as a prior, its filters sorted by norm."""
+        filters, logits = project_orthogonal(self._average[0], steps=None), self._average[1]
+        order = np.argsort(np.linalg.norm(filters, axis=1))
+        training = {"training": {**asdict(self.config), "steps_done": self.done, "images": self.source.images}}
+        return PatchPrior(
+            FilterBank(filters[order]), Experts(logits[order], self.config.reach), {**training, **(card or {})}
+        )
+
+    def state(self) -> dict[str, FloatArray]:
+        """Everything needed to go on: parameters, optimiser and number of steps."""
+        return {
+            "filters": self.point[0],
+            "logits": self.point[1],
+            "average.filters": self._average[0],
+            "average.logits": self._average[1],
+            "done": np.array([self.done], dtype=np.float64),
+            **{f"optimizer.{name}": array for name, array in self._optimizer.state().items()},
+        }
+
+    def restore(self, state: dict[str, FloatArray]) -> None:
+        """Go on from `state`, of a run with the same configuration."""
+        if state["filters"].shape != self.point[0].shape or state["logits"].shape != self.point[1].shape:
+            raise InvalidInputError("the state belongs to a run with other sizes; start a new run")
+        self.point = [state["filters"].copy(), state["logits"].copy()]
+        self._average = [state["average.filters"].copy(), state["average.logits"].copy()]
+        self.done = int(state["done"][0])
+        optimizer = {name.removeprefix("optimizer."): x for name, x in state.items() if name.startswith("optimizer.")}
+        self._optimizer = _OPTIMIZERS[self.config.optimizer].from_state(optimizer)
+
+
+_OPTIMIZERS: dict[str, type[OrthogonalAdam] | type[IPalm]] = {"adam": OrthogonalAdam, "ipalm": IPalm}

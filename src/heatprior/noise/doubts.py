@@ -1,0 +1,75 @@
+"""Where the model of the noise does not hold: clipped, quantised or correlated, each in one sentence.
+
+The model is white Gaussian noise on every pixel. Correlation shows in the flattest squares of the image, once a smooth
+surface is taken off them: there the rest is noise, and if it is white its neighbours are uncorrelated.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from heatprior.arrays import FloatArray
+from heatprior.noise.blocks import CLEAR, usable_patches
+from heatprior.noise.levels import clipping
+
+MANY_CLIPPED = 0.02  # of the pixels
+COARSE = 0.5  # times the step between grey levels: noise weaker than this
+FEW_VALUES = 4096  # if an image has no more, the step between them is told
+SQUARE = 16  # pixels along the side of the squares that are searched for flat ones
+FLATTEST, FEWEST = 0.05, 8  # of the squares, and at least so many
+CORRELATED = 0.15  # correlation of neighbours that white noise does not reach
+EXCESS = 1.3  # times sigma: what is left in flat squares, if texture alone does not explain the correlation
+LEAST_LEFT = 2 / 255
+
+
+def doubts(image: FloatArray, sigma: float, size: int) -> list[str]:
+    """What speaks against `sigma`, the estimate for a grey image (H, W) scaled to [0, 1] by patches of this size."""
+    found = [_clipped(image, sigma, size), _quantised(image, sigma), _correlated(image, sigma)]
+    return [doubt for doubt in found if doubt]
+
+
+def _clipped(image: FloatArray, sigma: float, size: int) -> str:
+    ends = clipping(image)
+    cut = sum(np.count_nonzero(image == end) for end in set(ends) if np.isfinite(end))
+    part = cut / np.count_nonzero(np.isfinite(image))
+    if part < MANY_CLIPPED or part == 1.0:
+        return ""
+    clear = usable_patches(image, size, 1, ends, CLEAR[1] / CLEAR[0] * sigma).mean()
+    rest = "the rest was used" if clear > 0.25 else "little is left, and sigma may be too small"
+    return f"{part:.1%} of the pixels are clipped; {rest}"
+
+
+def _quantised(image: FloatArray, sigma: float) -> str:
+    values = np.unique(image[np.isfinite(image)])
+    if not 1 < len(values) <= FEW_VALUES:
+        return ""
+    step = float(np.diff(values).min())
+    if sigma >= COARSE * step:
+        return ""
+    return f"grey levels are {step:.3g} of full scale apart, more than the noise; sigma is rounding, if anything"
+
+
+def _correlated(image: FloatArray, sigma: float) -> str:
+    across = min(SQUARE, *image.shape)
+    rows, columns = (length // across for length in image.shape)
+    squares = image[: rows * across, : columns * across].reshape(rows, across, columns, across).swapaxes(1, 2)
+    flat = squares.reshape(-1, across * across).astype(np.float64)
+    flat = flat[np.isfinite(flat).all(axis=1)]
+    if len(flat) == 0 or across < 4:
+        return ""
+    y, x = (axis.ravel() for axis in np.meshgrid(*[np.linspace(-1, 1, across)] * 2, indexing="ij"))
+    surface, _ = np.linalg.qr(np.stack([np.ones_like(x), x, y, x * y, x * x, y * y], axis=1))
+    rest = flat - (flat @ surface) @ surface.T
+    power = np.square(rest).mean(axis=1)
+    flattest = np.argsort(power)[: max(FEWEST, int(FLATTEST * len(flat)))]
+    rest, left = rest[flattest].reshape(-1, across, across), float(power[flattest].mean())
+    if left == 0.0 or np.sqrt(left) < max(EXCESS * sigma, LEAST_LEFT):
+        return ""
+    down, right = float((rest[:, 1:] * rest[:, :-1]).mean()), float((rest[:, :, 1:] * rest[:, :, :-1]).mean())
+    correlation = max(down, right) / left
+    if correlation < CORRELATED:
+        return ""
+    return (
+        f"neighbouring pixels are correlated ({correlation:.2f}) even where the image is flat, as after demosaicing or "
+        "JPEG, or by fine texture; sigma tells the white part only"
+    )

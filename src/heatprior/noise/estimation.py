@@ -1,0 +1,238 @@
+"""Noise that nobody has measured: one level, a line over brightness, or a map, chosen by evidence.
+
+The evidence of a model is its log-likelihood less half its number of parameters times the logarithm of the number of
+blocks (BIC). The likelihood is divided first by how often it counts the same information, since patches overlap, and
+by how much more it errs since photographs are not quite what the prior says.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from os import PathLike
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.ndimage import uniform_filter
+
+from heatprior.arrays import FloatArray
+from heatprior.errors import InvalidInputError
+from heatprior.noise import affine
+from heatprior.noise.affine import Affine, fit_affine
+from heatprior.noise.blocks import block_densities, stride_for, usable_patches
+from heatprior.noise.contrasts import OCTAVES
+from heatprior.noise.directions import NoisePrior, filters_below
+from heatprior.noise.levels import (
+    Estimate,
+    as_noise_prior,
+    check_size,
+    clipping,
+    model_error,
+    noise_level,
+    scaled,
+    without_gaps,
+)
+from heatprior.noise.likelihood import find_peak, values_at
+from heatprior.noise.maps import WINDOW, LocalLevels, local_levels, to_pixels
+from heatprior.pixels.inputs import as_channels, as_pixels, as_white
+from heatprior.priors.adapter import average_changes_of, patch_size
+from heatprior.priors.patch_step import noise_of
+from heatprior.priors.protocol import DiffusedPrior
+
+MODELS = ("constant", "affine", "map")
+FEWEST_PATCHES = 144  # with fewer, one level is all that can be told
+
+
+@dataclass(frozen=True)
+class ChannelNoise:
+    """The noise of one channel of one image, grey levels being 0 to 1; see `NoiseReport` for the units of the image."""
+
+    model: str
+    level: Estimate
+    affine: Affine | None
+    evidence: dict[str, float]  # of each model that was tried, less that of the constant one
+    sigma: float | FloatArray  # as the model has it: a number, or a map (H, W)
+    local: LocalLevels | None
+    model_error: float  # of the level, as in `NoiseLevel`
+
+
+@dataclass(frozen=True)
+class NoiseReport:
+    """What `estimate_noise` found: `sigma` is what `denoise` takes, in the units and of the shape of the image."""
+
+    sigma: FloatArray
+    channels: tuple[ChannelNoise, ...]  # image by image, channel by channel
+    white: float
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """Of each channel: "constant", "affine" or "map"."""
+        return tuple(channel.model for channel in self.channels)
+
+
+@dataclass(frozen=True)
+class LocalNoise:
+    """A map of noise levels and their standard errors, of the shape and in the units of the image."""
+
+    sigma: FloatArray
+    stderr: FloatArray
+
+
+def noise_map(
+    image: ArrayLike,
+    *,
+    prior: str | PathLike[str] | DiffusedPrior = "patch7",
+    window: float = WINDOW,
+    channel_axis: int | None = None,
+    white: float | None = None,
+) -> LocalNoise:
+    """The standard deviation of the noise around every pixel, in the units of the image, with its standard error.
+
+    `window` is the width in pixels of the weights, a Gaussian: a wider one is smoother and surer. `image`,
+    `channel_axis` and `white` are those of `denoise`. Levels below 0.0004 of full scale are given as that.
+    """
+    if not (isinstance(window, int | float | np.integer | np.floating) and 1.0 <= window < np.inf):
+        raise InvalidInputError(f"window is {window!r}; expected the width of the weights in pixels, 1 or more")
+    pixels = as_pixels(image)
+    full = as_white(white, pixels)
+    model = as_noise_prior(prior)
+    channels = as_channels(pixels, channel_axis)
+    check_size(channels, model)
+    maps = [np.empty(pixels.shape, np.float32) for _ in range(2)]
+    for index in np.ndindex(channels.shape[:-2]):
+        grey = scaled(channels[index], full)
+        local = local_levels(model, grey, without_gaps(grey), clipping(grey), window)
+        sigma = np.exp(to_pixels(local, local.log_sigma, grey.shape)) * full
+        as_channels(maps[0], channel_axis)[index] = sigma
+        as_channels(maps[1], channel_axis)[index] = to_pixels(local, local.error, grey.shape) * sigma
+    return LocalNoise(*maps)
+
+
+def estimate_noise(
+    image: ArrayLike,
+    noise: str = "auto",
+    *,
+    prior: str | PathLike[str] | DiffusedPrior = "patch7",
+    channel_axis: int | None = None,
+    white: float | None = None,
+) -> NoiseReport:
+    """The noise of an image, as `denoise` without sigma takes it: what kind it is, how much and where.
+
+    `noise` is "constant" (one level for each channel), "affine" (variance = gain · brightness + offset), "map" (a level
+    for every window), or "auto": the one with the most evidence. Where "affine" or "map" cannot be told, a warning says
+    why, and one level is taken.
+    """
+    check_kind(noise)
+    pixels = as_pixels(image)
+    full = as_white(white, pixels)
+    model = as_noise_prior(prior)
+    channels = as_channels(pixels, channel_axis)
+    check_size(channels, model)
+    found = [channel_noise(scaled(channels[index], full), model, noise) for index in np.ndindex(channels.shape[:-2])]
+    if noise != "auto" and (reasons := [_why_constant(channel) for channel in found if channel.model != noise]):
+        why = ", ".join(dict.fromkeys(reasons))
+        warnings.warn(f"{noise} noise cannot be told: {why}; one level was taken", UserWarning, stacklevel=2)
+    if all(channel.model == "constant" for channel in found):
+        levels = np.array([channel.sigma for channel in found]).reshape(channels.shape[:-2])
+        sigma = np.broadcast_to(levels[..., None, None] * full, channels.shape)
+    else:
+        sigma = np.empty(channels.shape, np.float32)
+        for index, channel in zip(np.ndindex(channels.shape[:-2]), found, strict=True):
+            sigma[index] = np.asarray(channel.sigma) * full
+    return NoiseReport(_as_image(sigma, channel_axis), tuple(found), full)
+
+
+def check_kind(noise: str) -> None:
+    """Refuse what is no kind of noise."""
+    if noise not in ("auto", *MODELS):
+        raise InvalidInputError(f"noise is {noise!r}; expected 'auto', {', '.join(map(repr, MODELS))}")
+
+
+def noise_levels_of(report: NoiseReport, shape: tuple[int, ...], channel_axis: int | None) -> FloatArray:
+    """The local noise levels that a report rests on, whichever model was chosen, as an image of this shape."""
+    levels = np.empty(shape, np.float32)
+    channels = as_channels(levels, channel_axis)
+    for index, channel in zip(np.ndindex(channels.shape[:-2]), report.channels, strict=True):
+        local = channel.local
+        found = channel.sigma if local is None else np.exp(to_pixels(local, local.log_sigma, channels.shape[-2:]))
+        channels[index] = np.asarray(found) * report.white
+    return levels
+
+
+def _as_image(channels: NDArray[Any], channel_axis: int | None) -> NDArray[Any]:
+    """The inverse of `as_channels`."""
+    return channels[..., 0, :, :] if channel_axis is None else np.moveaxis(channels, -3, channel_axis)
+
+
+def channel_noise(image: FloatArray, prior: NoisePrior, noise: str = "auto") -> ChannelNoise:
+    """Of a grey image (H, W) scaled to [0, 1]."""
+    level = noise_level(image, prior)
+    smallest = max(level.sigma, float(OCTAVES[0]))
+    typical = float(model_error(np.array(level.sigma), prior))
+    if noise == "constant" or level.sigma == 0.0:
+        return ChannelNoise("constant", level, None, {"constant": 0.0}, smallest, None, typical)
+    whole, clipped = without_gaps(image), clipping(image)
+    local = local_levels(prior, image, whole, clipped)
+    if _too_few(local):
+        return ChannelNoise("constant", level, None, {"constant": 0.0}, smallest, local, typical)
+    size, stride = patch_size(prior), stride_for(prior, image.shape)
+    usable = usable_patches(image, size, stride, clipped, level.sigma)
+    filters = filters_below(prior, level.sigma)
+    wide = block_densities(prior, whole, local.log_sigmas, filters, usable, stride, affine.BLOCK)
+    misfit = typical / level.sigma
+    line = fit_affine(local.log_sigmas, wide, float(np.log(level.sigma)), local.repeated, misfit)
+    evidence = _evidence(local, line, misfit)
+    chosen = max(evidence, key=evidence.__getitem__) if noise == "auto" else noise
+    if chosen == "affine" and line is None:
+        chosen = "constant"
+    sigma: float | FloatArray = smallest
+    if chosen == "map":
+        sigma = np.exp(to_pixels(local, local.log_sigma, image.shape))
+    elif line is not None and chosen == "affine":
+        first = np.exp(line.log_sigma(uniform_filter(whole, size)))
+        sigma = np.exp(line.log_sigma(_denoised(prior, whole, first)))
+    return ChannelNoise(chosen, level, line, evidence, sigma, local, typical)
+
+
+def _denoised(prior: NoisePrior, image: FloatArray, sigma: FloatArray) -> FloatArray:
+    """One step of empirical Bayes, for the brightness of pixels."""
+    result = image.copy()
+
+    def store(rows: slice, change: FloatArray) -> None:
+        result[rows] += change
+
+    average_changes_of(prior, image, noise_of(sigma), store)
+    return result
+
+
+def _too_few(local: LocalLevels) -> bool:
+    return bool(local.blocks.usable.sum() * local.blocks.side**2 < FEWEST_PATCHES)
+
+
+def _why_constant(channel: ChannelNoise) -> str:
+    """Why one level is all that was found."""
+    if channel.level.sigma == 0.0:
+        return "there is no noise to speak of"
+    if channel.local is None or _too_few(channel.local):
+        return "too little of the image can be used"
+    return "the image has one brightness only"
+
+
+def _evidence(local: LocalLevels, line: Affine | None, misfit: float) -> dict[str, float]:
+    """Of each model, less that of the constant one."""
+    used = local.blocks.usable
+    values = local.values[:, used]
+    repeated = local.repeated * (1.0 + (misfit / float(np.median(local.error[used]))) ** 2)
+    each = float(np.log(max(used.sum(), 2))) / 2.0
+
+    def likelihood(log_sigma: FloatArray) -> float:
+        return float(values_at(local.log_sigmas, values, log_sigma).sum()) / repeated
+
+    best = find_peak(local.log_sigmas, values.sum(axis=1)).log_sigma
+    constant = likelihood(np.full(values.shape[1], float(best)))
+    evidence = {"constant": 0.0}
+    if line is not None:
+        evidence["affine"] = likelihood(line.log_sigma(local.blocks.means[used])) - constant - each
+    evidence["map"] = likelihood(local.log_sigma[used]) - constant - (local.parameters - 1.0) * each
+    return evidence

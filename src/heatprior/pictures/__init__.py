@@ -1,0 +1,1 @@
+"""Pictures of priors, samples, trainings and results: matplotlib."""

@@ -1,0 +1,123 @@
+"""Images side by side: noisy, denoised and what was removed, pixel for pixel, with a word above each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import ceil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from heatprior.arrays import FloatArray
+from heatprior.errors import InvalidInputError
+from heatprior.pictures.patch_priors import save_figure
+
+DPI = 100
+SMALLEST, LARGEST = (
+    240,
+    640,
+)  # pixels of a panel: smaller images are enlarged, larger ones shrunk and a part shown beside
+GAP, TITLE = 12, 26  # pixels
+QUANTILES = (
+    0.001,
+    0.999,
+)  # of the values that the contrast shows, where the type does not say what black and white are
+SPREAD = 3.0  # standard deviations of what was removed that its panel shows
+MIDDLE = 0.5
+
+
+@dataclass(frozen=True)
+class Panel:
+    """An image (H, W) or (H, W, 3), the values shown as black and white, and what stands above it."""
+
+    title: str
+    pixels: NDArray[Any]
+    black: float
+    white: float
+
+    def shown(self) -> FloatArray:
+        """As grey levels or colours from 0 to 1; missing pixels are mid-grey."""
+        span = (self.white - self.black) or 1.0
+        levels = (np.asarray(self.pixels, np.float32) - np.float32(self.black)) / np.float32(span)
+        return np.asarray(np.nan_to_num(np.clip(levels, 0.0, 1.0), nan=MIDDLE))
+
+
+def draw_removed(noisy: NDArray[Any], denoised: NDArray[Any], path: Path) -> None:
+    """Noisy, denoised and their difference, for images (H, W) or (H, W, 3) in the same units."""
+    black, white = contrast(denoised)
+    removed = np.asarray(noisy, np.float32) - np.asarray(denoised, np.float32)
+    spread = SPREAD * float(np.nanstd(removed)) if np.isfinite(removed).any() else 0.0
+    draw_side_by_side(
+        [
+            Panel("noisy", noisy, black, white),
+            Panel("denoised", denoised, black, white),
+            Panel(f"removed, ±{spread:.3g}", removed, -(spread or 1.0), spread or 1.0),
+        ],
+        path,
+    )
+
+
+def contrast(pixels: NDArray[Any]) -> tuple[float, float]:
+    """The values to show as black and white: the ends of 8 bits, else nearly all that occurs."""
+    if pixels.dtype == np.uint8:
+        return 0.0, 255.0
+    known = pixels[np.isfinite(pixels)]
+    if known.size == 0:
+        return 0.0, 1.0
+    low, high = np.quantile(known, QUANTILES)
+    return float(low), float(high)
+
+
+def draw_side_by_side(panels: Sequence[Panel], path: Path) -> None:
+    """Panels of one size in a row; if they are large, shrunk, and below them their middle as it is."""
+    height, width = panels[0].pixels.shape[:2]
+    if any(panel.pixels.shape[:2] != (height, width) for panel in panels):
+        raise InvalidInputError("the images are of different sizes; give images of one size to compare")
+    shrink = ceil(max(height, width) / LARGEST)
+    rows = [[replace(panel, pixels=_shrunk(panel.pixels, shrink)) for panel in panels]]
+    if shrink > 1:
+        rows[0] = [replace(panel, title=f"{panel.title}, 1 : {shrink}") for panel in rows[0]]
+        rows.append([replace(panel, title="1 : 1", pixels=_middle(panel.pixels)) for panel in panels])
+    sizes = [_size(row[0].pixels) for row in rows]
+    across = len(panels) * (max(size[1] for size in sizes) + GAP) + GAP
+    down = sum(size[0] + TITLE for size in sizes) + GAP
+    figure = Figure(figsize=(across / DPI, down / DPI), dpi=DPI)
+    top = 0
+    for row, (panel_height, panel_width) in zip(rows, sizes, strict=True):
+        for column, panel in enumerate(row):
+            left = GAP + column * (across - GAP) // len(panels)
+            place = (left / across, 1 - (top + TITLE + panel_height) / down, panel_width / across, panel_height / down)
+            axes = figure.add_axes(place)
+            axes.imshow(panel.shown(), cmap="gray", vmin=0.0, vmax=1.0, interpolation="nearest", aspect="auto")
+            axes.set_axis_off()
+            axes.set_title(panel.title, fontsize=9, pad=4, parse_math=False)
+        top += panel_height + TITLE
+    save_figure(figure, path, dpi=DPI)
+
+
+def _size(pixels: NDArray[Any]) -> tuple[int, int]:
+    """Height and width of a panel: small images are enlarged by a whole number."""
+    height, width = pixels.shape[:2]
+    factor = max(1, min(ceil(SMALLEST / width), LARGEST // max(height, width)))
+    return height * factor, max(width * factor, SMALLEST // 2)
+
+
+def _shrunk(pixels: NDArray[Any], factor: int) -> NDArray[Any]:
+    """Means over factor×factor pixels; what is left at the right and lower edge is cut off."""
+    if factor == 1:
+        return pixels
+    height, width = (side // factor or 1 for side in pixels.shape[:2])
+    # Row by row of the small image, so that a large one is not copied as a whole.
+    wanted = pixels[: height * factor, : width * factor]
+    across = min(factor, pixels.shape[1])
+    bands = (wanted[row * factor : (row + 1) * factor].mean(axis=0, dtype=np.float64) for row in range(height))
+    return np.stack([band.reshape(width, across, *pixels.shape[2:]).mean(axis=1) for band in bands])
+
+
+def _middle(pixels: NDArray[Any]) -> NDArray[Any]:
+    top, left = ((side - min(side, LARGEST)) // 2 for side in pixels.shape[:2])
+    return pixels[top : top + LARGEST, left : left + LARGEST]

@@ -1,0 +1,115 @@
+"""Empirical Bayes with patch averaging for mixtures of Gaussians: one fast step of a whole image.
+
+As averaging.py for the patch prior. The posterior mean of a patch is that of the one shape that explains it best, found
+with the short cuts of kernels/shapes.py.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+
+from heatprior.arrays import FloatArray
+from heatprior.kernels.candidates import CANDIDATES
+from heatprior.kernels.row_bands import Progress, Store, average_by_bands
+from heatprior.kernels.shapes import LANES, ShapeTables, add_changes
+from heatprior.priors.gaussian_mixture import GaussianMixturePrior
+from heatprior.priors.patch_step import NoiseMap, root_mean_squares
+
+NEGLIGIBLE = 0.03  # variance of an axis, over that of the noise, below which it is taken for noise alone
+RARE = 1e-3  # part of the patches of a shape whose contrast may be larger than the one by which axes are chosen
+SUBSPACE = 24  # dimensions in which all shapes are compared
+LEVEL = 0.03  # step between the noise levels of tables for maps, of log sigma
+TILE = 512  # columns of patches that are looked at together
+LEAST_SIGMA = 1e-5  # of a table; less noise than this changes nothing visibly
+
+
+def average_posterior_changes(
+    prior: GaussianMixturePrior,
+    image: FloatArray,
+    sigma: float | NoiseMap,
+    store: Store,
+    progress: Progress | None = None,
+    *,
+    candidates: int = CANDIDATES,
+    negligible: float = NEGLIGIBLE,
+) -> None:
+    """Hand to `store`, band by band, by how much one step changes the rows of an image (H, W) in float32.
+
+    With all shapes as `candidates` and nothing `negligible`, the only short cut left is that to the best shape.
+    """
+    size, width = prior.size, image.shape[1]
+    columns = width - size + 1
+    if isinstance(sigma, float):
+        lowest = highest = max(sigma, LEAST_SIGMA)
+    else:
+        lowest, highest = max(sigma.lowest, LEAST_SIGMA), max(sigma.highest, LEAST_SIGMA)
+    steps = int(np.ceil(np.log(highest / lowest) / LEVEL))
+    sigmas = tuple(np.geomspace(lowest, highest, steps + 1).tolist())
+    tables = shape_tables(prior, sigmas, negligible)
+    constant = np.zeros((1, 1), np.int32)
+
+    def sum_of_changes(start: int, end: int) -> FloatArray:
+        levels = constant
+        if not isinstance(sigma, float):
+            noise = root_mean_squares(sigma.rows(slice(start, end + size - 1)), size)
+            places = np.log(np.maximum(noise, lowest) / lowest) * (steps / max(np.log(highest / lowest), 1e-9))
+            levels = np.clip(np.rint(places), 0, steps).astype(np.int32)
+        rows = np.ascontiguousarray(image[start : end + size - 1], np.float32)
+        total = np.zeros(rows.shape, np.float32)
+        for left in range(0, columns, TILE):
+            tile = slice(left, min(left + TILE, columns) + size - 1)
+            own = levels if levels is constant else np.ascontiguousarray(levels[:, left : left + TILE])
+            pixels = np.ascontiguousarray(rows[:, tile])  # always, so that the loops are compiled once
+            changes = np.zeros_like(pixels)
+            add_changes(pixels, size, own, tables, candidates, changes)
+            total[:, tile] += changes
+        return total
+
+    average_by_bands((image.shape[0], width), size, sum_of_changes, store, progress)
+
+
+@lru_cache(maxsize=4)
+def shape_tables(prior: GaussianMixturePrior, sigmas: tuple[float, ...], negligible: float = NEGLIGIBLE) -> ShapeTables:
+    """For these noise levels."""
+    noise = np.square(sigmas)[:, None]  # (S, 1)
+    weights = np.exp(prior.log_weights)
+    order = np.argsort(-prior.contrasts)
+    rarer = np.cumsum(weights[:, order], axis=1) / weights.sum(
+        axis=1, keepdims=True
+    )  # such a contrast, or a larger one
+    contrast = np.where(rarer > RARE, prior.contrasts[order], 0.0).max(axis=1)
+    lengths = (contrast[:, None] * prior.variances > negligible * noise.min()).sum(axis=1).clip(1)
+    padded = -(-lengths // LANES) * LANES
+    variances = np.zeros((len(lengths), padded.max()))
+    axes_of_shapes = [np.zeros((count, prior.axes.shape[2])) for count in padded]
+    for k, length in enumerate(lengths):
+        variances[k, :length] = prior.variances[k, :length]
+        axes_of_shapes[k][:length] = prior.axes[k, :length]
+    signal = prior.contrasts[:, None] * variances[:, None, :]  # (K, G, m)
+    total = np.einsum("kg,g,kde->de", weights, prior.contrasts, prior.covariances)
+    common = np.linalg.eigh(total)[1][:, ::-1][:, :SUBSPACE]  # (d, q)
+    coarse, turns = np.linalg.eigh(common.T @ prior.covariances @ common)
+    coarse_signal = prior.contrasts[:, None] * coarse[:, None, :]  # (K, G, q)
+
+    def logarithms(ratios: FloatArray) -> FloatArray:
+        return -0.5 * np.log1p(ratios)
+
+    noises = noise[..., None, None]
+    return ShapeTables(
+        np.concatenate([[0], np.cumsum(padded)]),
+        _single(np.concatenate([axis.T.reshape(-1) for axis in axes_of_shapes])),
+        _single(np.concatenate([axis.reshape(-1) for axis in axes_of_shapes])),
+        _single(0.5 / noises - 0.5 / (signal + noises)),
+        _single(signal / (signal + noises)),
+        _single(prior.log_weights + logarithms(signal / noises).sum(axis=-1)),
+        _single(common.T @ prior.basis),
+        _single(turns.swapaxes(1, 2)),
+        _single(0.5 / noises - 0.5 / (coarse_signal + noises)),
+        _single(prior.log_weights + logarithms(coarse_signal / noises).sum(axis=-1)),
+    )
+
+
+def _single(values: FloatArray) -> FloatArray:
+    return np.ascontiguousarray(values, np.float32)

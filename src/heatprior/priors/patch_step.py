@@ -1,0 +1,138 @@
+"""Empirical Bayes with patch averaging (EB-PA, section 4.3): one step that denoises a whole image with a patch prior.
+
+Every patch is replaced by its posterior mean, Eq. (3), and every pixel becomes the mean over the patches that hold it.
+The posterior mean acts on each response by itself, so for one noise level it is tabulated once for each expert.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+from scipy.interpolate import CubicSpline
+
+from heatprior.arrays import FloatArray, IntArray
+from heatprior.kernels.patch_averaging import ResponseTables, average_changes
+from heatprior.kernels.row_bands import Progress, Store
+from heatprior.kernels.threads import for_each
+from heatprior.priors.patch import PatchPrior
+
+CELLS, MAP_CELLS = 1024, 512  # of a table; fewer for maps, which have many tables
+SPLINE_STEP = 4  # only every fourth level is computed: in log sigma the changes are smooth
+LEVEL = 0.03  # step between the noise levels of tables for maps, of log sigma
+CONSTANT = 1.0 + 1e-6  # a map whose ends differ by less than this factor has one noise level
+NEARLY_NONE = 0.005  # noise on a response, over the width of its experts, that is too weak to change it visibly
+BEYOND = 6.0  # widths beyond the outermost mean that the tables reach; further out the posterior mean is straight
+
+
+class NoiseMap(NamedTuple):
+    """A noise level for each pixel, some rows at a time, all between `lowest` and `highest`."""
+
+    rows: Callable[[slice | IntArray], FloatArray]  # (rows, W)
+    lowest: float
+    highest: float
+
+
+def averaged_posterior_mean(prior: PatchPrior, image: FloatArray, sigma: float | FloatArray) -> FloatArray:
+    """The image (H, W) after one step at noise level `sigma`, in float32: right to about 1e-5 of full scale.
+
+    `sigma` may be a map (H, W): a patch then has one noise level, the root mean square over its pixels.
+    """
+    image = np.ascontiguousarray(image, np.float32)
+    result = np.empty_like(image)
+
+    def store(rows: slice, change: FloatArray) -> None:
+        np.add(image[rows], change, out=result[rows])
+
+    average_posterior_changes(prior, image, noise_of(sigma), store)
+    return result
+
+
+def noise_of(sigma: float | FloatArray | NoiseMap) -> float | NoiseMap:
+    """A map as its rows and its range; a number, or a map that is constant, as a number."""
+    if not isinstance(sigma, NoiseMap):
+        values = np.asarray(sigma)
+        sigma = NoiseMap(values.__getitem__, float(values.min()), float(values.max()))
+    return sigma.lowest if sigma.highest <= sigma.lowest * CONSTANT else sigma
+
+
+def average_posterior_changes(
+    prior: PatchPrior, image: FloatArray, sigma: float | NoiseMap, store: Store, progress: Progress | None = None
+) -> None:
+    """Hand to `store`, band by band, by how much one step changes the rows of an image (H, W) in float32.
+
+    The rows that `store` is given may be overwritten.
+    """
+    filters, size = prior.filters.matrix, prior.filters.size
+    if isinstance(sigma, float):
+        average_changes(image, filters, response_tables(prior, sigma), store, progress=progress)
+        return
+    noise = sigma  # a map
+
+    def sigmas(start: int, end: int) -> FloatArray:
+        return root_mean_squares(noise.rows(slice(start, end + size - 1)), size)
+
+    tables = tables_between(prior, noise.lowest, noise.highest)
+    average_changes(image, filters, tables, store, sigmas=sigmas, progress=progress)
+
+
+def root_mean_squares(sigma: FloatArray, size: int) -> FloatArray:
+    """Of a map over every patch: (H, W) → (H − size + 1, W − size + 1)."""
+    squares = np.square(sigma, dtype=np.float32)
+    height, width = (length - size + 1 for length in squares.shape)
+    columns = sum(squares[i : i + height] for i in range(1, size)) + squares[:height]
+    return np.asarray(np.sqrt((sum(columns[:, i : i + width] for i in range(1, size)) + columns[:, :width]) / size**2))
+
+
+@lru_cache(maxsize=1)  # for the steps of one image, which share a range
+def tables_between(prior: PatchPrior, lowest: float, highest: float) -> ResponseTables:
+    """Tables for all noise levels from lowest to highest."""
+    indistinct = NEARLY_NONE * prior.experts.base_sigma / float(prior.filters.norms.max())
+    lowest, highest = max(lowest, indistinct), max(highest, indistinct * CONSTANT)
+    exact = np.linspace(np.log(lowest), np.log(highest), 4 + int(np.log(highest / lowest) / (SPLINE_STEP * LEVEL)))
+    logarithms = np.linspace(exact[0], exact[-1], SPLINE_STEP * (len(exact) - 1) + 1)
+    spline = CubicSpline(exact, for_each(lambda sigma: _changes(prior, sigma, MAP_CELLS), list(np.exp(exact))))
+    changes = _between_chord_and_curve(spline(logarithms), 0)
+    return _tables(prior, changes, lowest, float(np.exp(logarithms[1] - logarithms[0])))
+
+
+@lru_cache(maxsize=16)  # for images and channels that share a noise level, and the levels of their splitting
+def response_tables(prior: PatchPrior, sigma: float) -> ResponseTables:
+    """Tables for one noise level."""
+    return _tables(prior, _changes(prior, sigma, CELLS)[None], sigma, 2.0)
+
+
+def _changes(prior: PatchPrior, sigma: float, cells: int) -> FloatArray:
+    """For each expert the change of a response by its posterior mean, over ‖k_j‖², where cells meet: (J, cells + 1)."""
+    experts, tau = prior.experts, prior.filters.norms * sigma
+    responses = np.linspace(-1.0, 1.0, cells + 1)[:, None] * (_reach(prior) + _growth(prior) * sigma)  # (nodes, J)
+    towards = experts.moments(responses, tau, want_log_density=False, want_variance=False).mean
+    return (sigma**2 / (experts.base_sigma**2 + tau**2) * (towards - responses)).T
+
+
+def _tables(prior: PatchPrior, changes: FloatArray, lowest: float, ratio: float) -> ResponseTables:
+    """Straight lines through changes (S, J, cells + 1), where cells meet."""
+    cells = changes.shape[-1] - 1
+    q = np.arange(cells + 1) - cells / 2
+    changes = _between_chord_and_curve(changes, -1)
+    slopes = np.diff(changes)
+    lines = np.stack([changes[..., :-1] - slopes * q[:-1], slopes], axis=-1, dtype=np.float32)
+    return ResponseTables(np.ascontiguousarray(lines.swapaxes(0, 1)), _reach(prior), _growth(prior), lowest, ratio)
+
+
+def _between_chord_and_curve(values: FloatArray, axis: int) -> FloatArray:
+    """Nodes moved so that straight lines between them err as much to one side as to the other: half as much."""
+    bend = np.diff(values, n=2, axis=axis)
+    return values - np.concatenate([bend.take([0], axis), bend, bend.take([-1], axis)], axis) / 16.0
+
+
+def _reach(prior: PatchPrior) -> float:
+    """How far out a table reaches without noise."""
+    return prior.experts.reach + BEYOND * prior.experts.base_sigma
+
+
+def _growth(prior: PatchPrior) -> FloatArray:
+    """How much further it reaches for each unit of noise, (J,)."""
+    return BEYOND * prior.filters.norms

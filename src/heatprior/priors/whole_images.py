@@ -1,0 +1,38 @@
+"""One empirical-Bayes step of an image with a prior of whole images: beyond its edges, and where the noise varies.
+
+Such a prior takes images to be cyclic and of one noise level. So an image is mirrored beyond its edges, as far as the
+filters reach and on to a size that suits the Fourier transform. A map of noise levels is taken as a few levels: the
+changes of each pixel are straight in log sigma between them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.fft import next_fast_len
+
+from heatprior.arrays import FloatArray
+from heatprior.priors.patch_step import NoiseMap
+from heatprior.priors.protocol import ImagePrior
+
+RATIO = 1.25  # at most, between the noise levels that stand for a map
+
+
+def changes_of_image(prior: ImagePrior, image: FloatArray, sigma: float | NoiseMap) -> FloatArray:
+    """By how much one step changes the pixels of an image (H, W), in float32."""
+    before = prior.margin
+    after = [next_fast_len(length + 2 * before, real=True) - length - before for length in image.shape]
+    inside = tuple(slice(before, before + length) for length in image.shape)
+    extended = np.pad(np.asarray(image, np.float32), [(before, more) for more in after], mode="symmetric")
+
+    def at(level: float) -> FloatArray:
+        return prior.denoised(extended, level)[inside] - extended[inside]
+
+    if isinstance(sigma, float):
+        return at(sigma)
+    steps = int(np.ceil(np.log(sigma.highest / sigma.lowest) / np.log(RATIO)))
+    levels = np.geomspace(sigma.lowest, sigma.highest, steps + 1)
+    place = np.log(sigma.rows(slice(0, len(image))) / sigma.lowest) / np.log(levels[1] / levels[0])
+    changes = np.zeros(image.shape, np.float32)
+    for number, level in enumerate(levels):
+        changes += np.maximum(1.0 - np.abs(place - number), 0.0) * at(float(level))
+    return changes

@@ -1,0 +1,60 @@
+"""Averages over overlapping patches, added up band by band."""
+
+import numpy as np
+import pytest
+
+from heatprior.kernels.patches import average
+from heatprior.kernels.row_bands import BAND, average_by_bands, patches_that_hold
+
+
+def collect(patches, shape, size, **options):
+    """The average of patches ((H − size + 1)(W − size + 1), size²), by bands."""
+    grid = patches.reshape(shape[0] - size + 1, shape[1] - size + 1, size, size)
+    result = np.full(shape, np.nan, np.float32)
+
+    def sum_of_changes(start, end):
+        total = np.zeros((end - start + size - 1, shape[1]), np.float32)
+        for row in range(start, end):
+            for column in range(grid.shape[1]):
+                total[row - start : row - start + size, column : column + size] += grid[row, column]
+        return total
+
+    def store(rows, change):
+        assert np.isnan(result[rows]).all()  # each row once
+        result[rows] = change
+
+    average_by_bands(shape, size, sum_of_changes, store, **options)
+    return result
+
+
+@pytest.mark.parametrize(
+    ("height", "size"), [(7, 7), (8, 7), (BAND + 6, 7), (BAND + 7, 7), (2 * BAND + 1, 2), (90, 40)]
+)
+@pytest.mark.parametrize("at_once", [1, 16])
+def test_bands_give_the_average_over_all_patches(height, size, at_once):
+    shape = (height, size + 5)
+    patches = np.random.default_rng(height).normal(size=((height - size + 1) * 6, size * size))
+    np.testing.assert_allclose(collect(patches, shape, size, at_once=at_once), average(patches, shape, size), atol=1e-6)
+
+
+def test_a_band_that_is_not_carried_over_is_noticed():
+    shape, size = (BAND + 20, 12), 7
+    patches = np.random.default_rng(0).normal(size=((BAND + 14) * 6, 49))
+    wrong = collect(patches[: BAND * 6], (BAND + 6, 12), size)
+    assert np.abs(collect(patches, shape, size)[: BAND + 6] - wrong).max() > 0.1
+
+
+@pytest.mark.parametrize(("length", "size"), [(7, 7), (9, 7), (30, 7), (5, 1)])
+def test_the_number_of_patches_that_hold_a_pixel(length, size):
+    count = np.zeros(length, int)
+    for start in range(length - size + 1):
+        count[start : start + size] += 1
+    np.testing.assert_array_equal(patches_that_hold(length, size), count)
+
+
+def test_progress_rises_to_one():
+    told = []
+    collect(np.zeros(((5 * BAND - 2) * 2, 9)), (5 * BAND, 4), 3, progress=told.append, at_once=2)
+    assert told == sorted(told)
+    assert len(told) == 3
+    assert told[-1] == 1.0
