@@ -23,6 +23,7 @@ from heatprior.data.trials import psnr
 from heatprior.kernels.candidates import CANDIDATES
 from heatprior.kernels.patches import average, extract
 from heatprior.kernels.threads import products_in_one_thread
+from heatprior.noise_model import ConstantNoise
 from heatprior.priors.mixture_step import NEGLIGIBLE, average_posterior_changes
 
 SIDE = 512
@@ -182,7 +183,7 @@ def one_step(prior: GaussianMixturePrior, noisy: FloatArray, candidates: int, ne
     def store(rows: slice, change: FloatArray) -> None:
         result[rows] += change
 
-    average_posterior_changes(prior, noisy, SIGMA, store, candidates=candidates, negligible=negligible)
+    average_posterior_changes(prior, noisy, ConstantNoise(SIGMA), store, candidates=candidates, negligible=negligible)
     return result
 
 

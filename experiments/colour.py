@@ -21,7 +21,7 @@ from heatprior.data.trials import psnr, with_noise
 from heatprior.images import read_image
 from heatprior.pixels.channels import CHROMA, COLOUR
 from heatprior.records import write_record
-from heatprior.restoration.denoising import half_quadratic_splitting
+from heatprior.restoration.splitting import half_quadratic_splitting
 
 CROP = slice(80, 240)
 SIGMAS = (10, 25, 50)  # of 255

@@ -25,9 +25,8 @@ from heatprior.data.trials import LEVELS, psnr, with_noise
 from heatprior.files import replacing
 from heatprior.images import read_grey
 from heatprior.learning.finetuning import SIGMAS, FineTuning, FineTuningConfig
-from heatprior.priors.schedules import schedules_of
 from heatprior.records import write_record
-from heatprior.restoration.denoising import empirical_bayes, half_quadratic_splitting
+from heatprior.restoration.splitting import empirical_bayes, half_quadratic_splitting
 from heatprior.zoo import FOLDER, load_patch_prior
 
 CROP = slice(80, 240)
@@ -65,7 +64,7 @@ def main() -> None:
         crops=options.crops,
     )
     images = read_images(bsds500.training(options.data), config.side).images
-    begun = schedules_of(source)
+    begun = source.schedules
     levels, weights = (
         [[float(at(step, sigma)) for step in range(begun.steps)] for sigma in SIGMAS]
         for at in (begun.level, begun.weight)

@@ -19,8 +19,8 @@ from heatprior.data import bsds500
 from heatprior.data.trials import LEVELS, psnr, with_noise
 from heatprior.images import read_grey
 from heatprior.kernels.patches import average, extract
+from heatprior.priors.one_step import denoised_once
 from heatprior.priors.patch import PatchPrior
-from heatprior.priors.patch_step import averaged_posterior_mean
 from heatprior.records import write_record
 from heatprior.zoo import load_patch_prior
 
@@ -40,7 +40,7 @@ def thresholded(prior: PatchPrior, image: FloatArray, threshold: float) -> Float
 
 def denoised(prior: PatchPrior, noisy: FloatArray, sigma: float, multiple: float | None) -> FloatArray:
     if multiple is None:
-        return averaged_posterior_mean(prior, noisy, sigma)
+        return denoised_once(prior, noisy, sigma)
     return thresholded(prior, noisy, multiple * sigma)
 
 

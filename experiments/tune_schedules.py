@@ -22,9 +22,9 @@ from heatprior.arrays import FloatArray
 from heatprior.data import bsds500
 from heatprior.data.trials import LEVELS, psnr, with_noise
 from heatprior.images import read_grey
-from heatprior.priors.schedules import CARD_ENTRY, schedules_of
+from heatprior.priors.schedules import CARD_ENTRY
 from heatprior.records import write_record
-from heatprior.restoration.denoising import empirical_bayes
+from heatprior.restoration.splitting import empirical_bayes
 from heatprior.zoo import FOLDER, load_patch_prior
 
 CROP = slice(80, 240)
@@ -97,7 +97,7 @@ def main() -> None:
     prior = load_patch_prior(options.name)
     files = bsds500.validation(options.data)[: options.images]
     clean = [(read_grey(file)[CROP, CROP] / 255).astype(np.float32) for file in files]
-    begun = schedules_of(load_patch_prior(options.start)) if options.start else None
+    begun = load_patch_prior(options.start).schedules if options.start else None
     steps = begun.steps if begun else options.steps
     point = np.concatenate([np.log(np.geomspace(*FIRST[0], steps)), logit(np.geomspace(*FIRST[1], steps))])
     rows = []

@@ -20,15 +20,17 @@ MAY_IMPORT = {
     "store": BOTTOM,
     "records": BOTTOM,
     "images": BOTTOM,
+    "kinds": set(),
+    "noise_model": {"arrays"},
     "kernels": {"arrays"},
-    "priors": BOTTOM | {"store", "kernels"},
-    "zoo": BOTTOM | {"store", "priors"},
+    "priors": BOTTOM | {"store", "kernels", "noise_model"},
+    "zoo": BOTTOM | {"store", "priors", "kinds"},
     "data": BOTTOM | {"kernels", "images"},
-    "pixels": BOTTOM | {"priors", "zoo"},
+    "pixels": BOTTOM,
     "pictures": BOTTOM | {"priors"},
-    "noise": BOTTOM | {"kernels", "priors", "zoo", "pixels"},
-    "learning": BOTTOM | {"kernels", "priors", "data", "images", "store"},
-    "restoration": BOTTOM | {"kernels", "priors", "zoo", "images", "data", "pixels", "noise"},
+    "noise": BOTTOM | {"kernels", "noise_model", "priors", "zoo", "pixels"},
+    "learning": BOTTOM | {"kernels", "noise_model", "priors", "data", "images", "store", "kinds"},
+    "restoration": BOTTOM | {"kernels", "noise_model", "priors", "zoo", "images", "data", "pixels", "noise"},
 }
 EVERYTHING_BELOW = set(MAY_IMPORT)
 MAY_IMPORT["heatprior"] = EVERYTHING_BELOW  # the package itself: the public names

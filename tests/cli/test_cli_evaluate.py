@@ -111,7 +111,7 @@ def test_a_validation_image_has_the_psnr_that_the_protocol_gives_by_hand(run: Ru
     from heatprior import load
     from heatprior.data import bsds500
     from heatprior.images import read_grey
-    from heatprior.priors.patch_step import averaged_posterior_mean
+    from heatprior.priors.one_step import denoised_once
 
     first = bsds500.validation()[0]
     (tmp_path / "one").mkdir()
@@ -121,7 +121,7 @@ def test_a_validation_image_has_the_psnr_that_the_protocol_gives_by_hand(run: Ru
     assert run("evaluate", tmp_path / "one", *options, "-o", output).code == 0
     clean = read_grey(first) / 255
     noisy = clean + 25 / 255 * np.random.default_rng(1000).standard_normal(clean.shape)
-    denoised = np.clip(averaged_posterior_mean(load("patch7"), noisy, 25 / 255), 0, 1)
+    denoised = np.clip(denoised_once(load("patch7"), noisy, 25 / 255), 0, 1)
     expected = -10 * np.log10(np.mean((denoised - clean) ** 2))
     # in float32 and by tables: right to 1e-5 of full scale, so to 1e-3 dB
     assert json.loads(output.read_text())["mean"][0]["psnr"] == pytest.approx(expected, abs=1e-3)

@@ -7,9 +7,9 @@ from synthetic import landscape, sparse_prior
 from heatprior.kernels import threads
 from heatprior.learning.averaging import AveragingStep, add_up, cut
 from heatprior.learning.denoising import EDGE, EXPONENT, Denoising, NoisyCrops
-from heatprior.priors.patch_step import averaged_posterior_mean
+from heatprior.priors.one_step import denoised_once
 from heatprior.priors.schedules import Schedule
-from heatprior.restoration.denoising import half_quadratic_splitting
+from heatprior.restoration.splitting import half_quadratic_splitting
 
 SCHEDULE = np.array([[0.6, 0.5, 0.3], [0.3, 0.1, 0.02]])
 NO_STEPS = np.empty((2, 0))
@@ -36,7 +36,7 @@ def test_a_step_is_that_of_denoising():
     noisy = crops.clean + crops.sigma * crops.noise
     result, _ = AveragingStep(*point_of(prior), prior.experts.reach, crops.sigma, dtype=np.float64).forward(noisy)
     for image, step in zip(noisy, result, strict=True):
-        np.testing.assert_allclose(step, averaged_posterior_mean(prior, image, crops.sigma), atol=2e-4)  # coarser table
+        np.testing.assert_allclose(step, denoised_once(prior, image, crops.sigma), atol=2e-4)  # coarser table
         assert np.abs(image - step).max() > 0.05
 
 
@@ -44,7 +44,7 @@ def test_the_loss_is_the_error_of_the_denoised_image():
     prior, crops = sparse_prior(), crops_of(0.1, count=1)
     noisy = (crops.clean + crops.sigma * crops.noise)[0]
     loss = Denoising([crops], prior.experts.reach, cells=2000)
-    once = averaged_posterior_mean(prior, noisy, crops.sigma)
+    once = denoised_once(prior, noisy, crops.sigma)
     often = half_quadratic_splitting(noisy, crops.sigma, prior=prior, schedule=Schedule(*map(tuple, SCHEDULE)))
     errors = [
         np.mean((result - crops.clean[0])[margin:-margin, margin:-margin] ** 2)

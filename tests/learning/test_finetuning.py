@@ -8,8 +8,8 @@ from heatprior import InvalidInputError
 from heatprior.data.datasets import PatchSource
 from heatprior.learning.denoising import EXPONENT
 from heatprior.learning.finetuning import SIGMAS, FineTuning, FineTuningConfig, mixture
-from heatprior.priors.schedules import Schedule, schedules_of
-from heatprior.restoration.denoising import empirical_bayes, half_quadratic_splitting
+from heatprior.priors.schedules import Schedule
+from heatprior.restoration.splitting import empirical_bayes, half_quadratic_splitting
 
 FIRST = Schedule((0.5, 0.3), (0.2, 0.02))
 
@@ -35,7 +35,7 @@ def test_filters_stay_orthogonal_and_schedules_valid():
     assert progress.step == tuning.config.steps == 10
     prior = tuning.prior({"name": "tuned"})
     assert prior.card["name"] == "tuned"
-    assert schedules_of(prior).steps == 2
+    assert prior.schedules.steps == 2
     assert prior.card["fine-tuning"]["steps_done"] == 10
 
 

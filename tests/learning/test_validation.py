@@ -10,7 +10,7 @@ from heatprior.data.datasets import PatchSource
 from heatprior.data.trials import LEVELS, psnr, with_noise
 from heatprior.kernels.patches import average, extract
 from heatprior.learning.validation import Validation, held_out
-from heatprior.priors.patch_step import averaged_posterior_mean
+from heatprior.priors.one_step import denoised_once
 
 
 def test_psnr_is_that_of_clipped_images_with_peak_one():
@@ -31,7 +31,7 @@ def test_values_are_those_of_the_protocol():
         row = []
         for level in (15, 25, 50, 100):
             noisy = np.float32(clean + level / 255 * draw)
-            denoised = np.clip(averaged_posterior_mean(prior, noisy, level / 255), 0, 1)
+            denoised = np.clip(denoised_once(prior, noisy, level / 255), 0, 1)
             row.append(-10 * np.log10(np.mean((denoised - clean) ** 2, dtype=np.float64)))
         expected.append(row)
     np.testing.assert_allclose(Validation(images, 7).psnr(prior), np.mean(expected, axis=0), rtol=1e-6)

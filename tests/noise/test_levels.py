@@ -6,10 +6,10 @@ from synthetic import landscape
 
 import heatprior as hp
 from heatprior.kernels.noise_levels import log_densities
-from heatprior.noise.contrasts import CONTRASTS, level_tables
-from heatprior.noise.directions import filters_below, repetition
+from heatprior.noise.directions import repetition, weak_directions
 from heatprior.noise.levels import level_of_patches
 from heatprior.noise.likelihood import find_peak, values_at
+from heatprior.priors.patch_likelihood import CONTRASTS, level_tables
 
 PRIOR = hp.load("patch7")
 SIGMAS = (0.01, 0.05, 0.1, 0.2, 0.4)
@@ -25,7 +25,7 @@ def errors_over_stated(sigma, factor=1.0):
     """(estimate − sigma) / stderr for patches of the prior itself, times a factor that makes them wrong."""
     rng = np.random.default_rng(round(1000 * sigma))
     draws = (factor * PRIOR.sample(PATCHES, sigma, rng=rng) for _ in range(REPEATS))
-    estimates = np.array([level_of_patches(patches, PRIOR) for patches in draws])
+    estimates = np.array([level_of_patches(patches, PRIOR.noise_likelihood) for patches in draws])
     return (estimates[:, 0] - sigma) / estimates[:, 1]
 
 
@@ -56,22 +56,24 @@ def test_tables_hold_the_density_of_patches_of_that_contrast(contrast):
 
 
 def test_stronger_noise_lets_more_filters_be_used():
-    counts = [len(filters_below(PRIOR, sigma)) for sigma in (0.0, 0.1, 0.2, 0.4)]
+    counts = [len(weak_directions(PRIOR.noise_likelihood.directions, sigma)) for sigma in (0.0, 0.1, 0.2, 0.4)]
     assert counts == sorted(counts)
     assert counts[0] == 4
     assert counts[-1] > 20
 
 
 def test_repetition_is_the_variance_of_the_score_over_its_mean_curvature():
-    filters, rng = filters_below(PRIOR, 0.0), np.random.default_rng(0)
-    assert repetition(PRIOR, filters, 7) == pytest.approx(1.0)
+    filters, rng = weak_directions(PRIOR.noise_likelihood.directions, 0.0), np.random.default_rng(0)
+    assert repetition(PRIOR.noise_likelihood.directions, filters, 7) == pytest.approx(1.0)
     unit = (PRIOR.filters.matrix / PRIOR.filters.norms[:, None])[filters]
     sums = []
     for _ in range(400):
         windows = np.lib.stride_tricks.sliding_window_view(rng.standard_normal((46, 46)), (7, 7))[::3, ::3]
         responses = windows.reshape(-1, 49) @ unit.T
         sums.append((responses**2 - 1).sum() / np.sqrt(2 * responses.size))
-    assert np.var(sums) == pytest.approx(repetition(PRIOR, filters, 3), rel=0.25)  # edges, and 400 draws
+    assert np.var(sums) == pytest.approx(
+        repetition(PRIOR.noise_likelihood.directions, filters, 3), rel=0.25
+    )  # edges, and 400 draws
 
 
 def test_variances_add_up():
@@ -174,15 +176,17 @@ def test_what_cannot_be_estimated_is_refused():
         hp.estimate_sigma(np.zeros((6, 30)))
     with pytest.raises(hp.InvalidInputError, match="nothing but NaN"):
         hp.estimate_sigma(np.full((30, 30), np.nan))
-    with pytest.raises(hp.InvalidInputError, match="PatchPrior, not with ExplicitMixture"):
-        hp.estimate_sigma(np.zeros((9, 9)), prior=hp.priors.explicit_mixture.ExplicitMixture([0.0], [[0.0]], [[1.0]]))
+    with pytest.raises(
+        hp.InvalidInputError, match=r"patch prior such as patch7, not with this one \(ExplicitMixture\)"
+    ):
+        hp.estimate_sigma(np.zeros((9, 9)), prior=hp.priors.explicit_mixture.ExplicitMixture(np.zeros(1), np.zeros((1, 1)), np.eye(1)))
     for window in (0, "a"):
         with pytest.raises(hp.InvalidInputError, match=f"window is {window!r}"):
             hp.noise_map(np.zeros((9, 9)), window=window)
     for estimate in (hp.estimate_sigma, hp.noise_map):
         with pytest.raises(hp.InvalidInputError, match="too many pixels are missing to estimate the noise; give sigma"):
             estimate(np.where(np.arange(900).reshape(30, 30) % 5, 0.5, np.nan))
-        with pytest.raises(hp.InvalidInputError, match="beyond full scale; give `white`"):
+        with pytest.raises(hp.InvalidInputError, match="beyond full scale; give the value of full scale"):
             estimate(noisy_landscape(0.1, (40, 50)), white=1e-3)
     with pytest.raises(hp.InvalidInputError, match="noise is 'some'"):
         hp.denoise(np.zeros((9, 9)), noise="some")

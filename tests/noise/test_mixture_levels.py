@@ -9,10 +9,10 @@ from skimage import data
 from synthetic import landscape
 
 import heatprior as hp
-from heatprior.noise import mixture_levels
-from heatprior.noise.directions import directions, filters_below
+from heatprior.noise.directions import weak_directions
 from heatprior.noise.levels import level_of_patches
-from heatprior.noise.mixture_levels import contrast_weights, mixture_densities
+from heatprior.priors import mixture_likelihood
+from heatprior.priors.mixture_likelihood import contrast_weights, mixture_densities
 
 PRIOR = hp.load("mixture")
 SMALL = gaussian_mixture(4, 5, (0.25, 1.0, 4.0), seed=3)
@@ -35,10 +35,10 @@ def mosaic(patches, size):
 
 
 def test_densities_of_the_contrasts_make_up_that_of_the_prior(monkeypatch):
-    monkeypatch.setattr(mixture_levels, "ROOM", 1)  # many chunks
+    monkeypatch.setattr(mixture_likelihood, "CHUNK_NUMBERS", 1)  # many chunks
     patches = SMALL.sample(50, 0.1, rng=np.random.default_rng(0))
     sigmas = np.array([0.1, 0.3])
-    found = mixture_densities(SMALL, mosaic(patches, 4), sigmas, directions(SMALL).unit, 4)
+    found = mixture_densities(SMALL, mosaic(patches, 4), sigmas, SMALL.noise_likelihood.directions.unit, 4)
     assert found.shape == (2, 3, 1, 50)
     together = logsumexp(found[:, :, 0], b=contrast_weights(SMALL)[:, None], axis=1)
     for sigma, values in zip(sigmas, together, strict=True):
@@ -48,7 +48,7 @@ def test_densities_of_the_contrasts_make_up_that_of_the_prior(monkeypatch):
 
 def test_the_density_in_some_directions_is_the_marginal():
     single = gaussian_mixture(4, 1)
-    unit = directions(single).unit[filters_below(single, 0.0)]
+    unit = single.noise_likelihood.directions.unit[weak_directions(single.noise_likelihood.directions, 0.0)]
     patches = single.sample(20, 0.2, rng=np.random.default_rng(0))
     found = mixture_densities(single, mosaic(patches, 4), np.array([0.2]), unit, 4)[0, 0, 0]
     turn = unit @ single.basis.T
@@ -59,7 +59,7 @@ def test_the_density_in_some_directions_is_the_marginal():
 
 
 def test_directions_are_orthonormal_and_spread_as_clean_patches_do():
-    unit, spread, *_ = directions(SMALL)
+    unit, spread, *_ = SMALL.noise_likelihood.directions
     np.testing.assert_allclose(unit @ unit.T, np.eye(15), atol=1e-12)
     responses = SMALL.sample(100_000, rng=np.random.default_rng(0)) @ unit.T
     np.testing.assert_allclose(responses.std(axis=0), spread, rtol=0.03)
@@ -69,7 +69,7 @@ def errors_over_stated(sigma, factor=1.0):
     """(estimate − sigma) / stderr for patches of the prior itself, times a factor that makes them wrong."""
     rng = np.random.default_rng(round(1000 * sigma))
     draws = (factor * PRIOR.sample(PATCHES, sigma, rng=rng) for _ in range(REPEATS))
-    estimates = np.array([level_of_patches(patches, PRIOR) for patches in draws])
+    estimates = np.array([level_of_patches(patches, PRIOR.noise_likelihood) for patches in draws])
     return (estimates[:, 0] - sigma) / estimates[:, 1]
 
 
@@ -132,7 +132,7 @@ def test_the_model_with_the_most_evidence_is_the_right_one(sigma, model):
 def test_a_mixture_of_one_contrast_estimates_too():
     one = gaussian_mixture(4, 3, seed=1)
     patches = one.sample(2000, 0.2, rng=np.random.default_rng(0))
-    found = level_of_patches(patches, one)
+    found = level_of_patches(patches, one.noise_likelihood)
     assert abs(found.sigma - 0.2) < 3.5 * found.stderr
     assert found.stderr < 0.01
 

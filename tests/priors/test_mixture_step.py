@@ -11,10 +11,10 @@ from heatprior import load
 from heatprior.data.trials import psnr
 from heatprior.kernels import row_bands as bands
 from heatprior.kernels.patches import average, extract
+from heatprior.noise_model import NoiseMap, as_noise, root_mean_squares
 from heatprior.priors import mixture_step as mixture_averaging
 from heatprior.priors.gaussian_mixture import GaussianMixturePrior
 from heatprior.priors.mixture_step import NEGLIGIBLE, average_posterior_changes
-from heatprior.priors.patch_step import NoiseMap, noise_of, root_mean_squares
 
 PRIOR = oriented_mixture()
 SHAPES = len(PRIOR.covariances)
@@ -35,7 +35,7 @@ def fast(prior, image, sigma, **options):
     def store(rows, change):
         result[rows] += change
 
-    noise = sigma if isinstance(sigma, NoiseMap) else noise_of(sigma)
+    noise = sigma if isinstance(sigma, NoiseMap) else as_noise(sigma)
     average_posterior_changes(prior, image, noise, store, **options)
     return result
 

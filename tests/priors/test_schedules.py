@@ -1,29 +1,31 @@
 """Schedules of half-quadratic splitting, and how a prior's card holds them."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from heatprior import GaussianMixturePrior, InvalidInputError, PriorFileError, load
-from heatprior.priors.schedules import GENERAL, OF_MIXTURES, Schedule, Schedules, schedules_of
+from heatprior.priors.adapter import complete
+from heatprior.priors.schedules import GENERAL, OF_MIXTURES, Schedule, Schedules
 
 ENTRY = {"sigmas": [0.05, 0.2], "levels": [[0.8, 0.4], [0.6, 0.2]], "weights": [[0.3, 0.0], [0.1, 0.02]]}
 
 
 def prior_with(entry):
-    return SimpleNamespace(card={"hqs": entry})
+    return replace(load("dct7"), card={"hqs": entry})
 
 
 def test_a_mixture_without_schedules_begins_at_the_noise_level():
-    schedules = schedules_of(GaussianMixturePrior(np.eye(3)[None], np.zeros((1, 1))))
+    schedules = GaussianMixturePrior(np.eye(3)[None], np.zeros((1, 1))).schedules
     assert [float(schedules.level(k, 0.1)) for k in range(schedules.steps)] == list(OF_MIXTURES.levels)
     assert OF_MIXTURES.levels[0] == 1.0
 
 
 def test_a_prior_without_schedules_has_the_general_one():
-    for prior in (SimpleNamespace(), SimpleNamespace(card={}), load("dct7")):
-        schedules = schedules_of(prior)
+    for prior in (SimpleNamespace(log_prob=len, score=len, sample=len), load("dct7")):
+        schedules = complete(prior).schedules
         for sigma in (0.01, 0.1, 1.0):
             assert [float(schedules.level(k, sigma)) for k in range(schedules.steps)] == list(GENERAL.levels)
             assert [float(schedules.weight(k, sigma)) for k in range(schedules.steps)] == list(GENERAL.weights)
@@ -34,14 +36,14 @@ def test_a_prior_without_schedules_has_the_general_one():
     [(0.05, 0.8, 0.3), (0.1, 0.7, 0.2), (0.2, 0.6, 0.1), (1e-9, 0.8, 0.3), (3.0, 0.6, 0.1)],
 )
 def test_between_its_sigmas_a_schedule_is_straight_in_log_sigma_and_beyond_them_constant(sigma, level, weight):
-    schedules = schedules_of(prior_with(ENTRY))
+    schedules = prior_with(ENTRY).schedules
     assert schedules.steps == 2
     assert float(schedules.level(0, sigma)) == pytest.approx(level)
     assert float(schedules.weight(0, sigma)) == pytest.approx(weight)
 
 
 def test_a_map_is_taken_pixel_by_pixel():
-    schedules = schedules_of(prior_with(ENTRY))
+    schedules = prior_with(ENTRY).schedules
     sigma = np.array([[0.01, 0.07], [0.1, 0.5]])
     expected = [[float(schedules.level(1, value)) for value in row] for row in sigma]
     np.testing.assert_allclose(schedules.level(1, sigma), expected)
@@ -66,14 +68,14 @@ def test_a_map_is_taken_pixel_by_pixel():
     ],
 )
 def test_a_malformed_card_is_refused(change, why):
-    schedules_of(prior_with(ENTRY))
+    assert prior_with(ENTRY).schedules.steps > 0
     with pytest.raises(PriorFileError, match=f'"hqs" of the prior\'s card: .*{why}'):
-        schedules_of(prior_with(ENTRY | change))
+        _ = prior_with(ENTRY | change).schedules
 
 
 def test_an_entry_that_is_no_object_is_refused():
     with pytest.raises(PriorFileError, match="expected an object"):
-        schedules_of(prior_with([1, 2]))
+        _ = prior_with([1, 2]).schedules
 
 
 def test_a_schedule_of_ones_own_is_checked():

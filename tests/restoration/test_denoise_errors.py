@@ -28,7 +28,10 @@ COLOUR = np.zeros((20, 20, 3), np.uint8)
         (np.full((20, 20), np.nan), "nothing but NaN"),
         (np.where(IMAGE > 0.9, np.inf, IMAGE), "infinite values; set them to NaN"),
         (np.where(IMAGE > 0.9, -np.inf, IMAGE), "infinite values"),
-        (IMAGE * 255, "floats up to 255, not scaled to \\[0, 1\\]; say what is full scale, such as white=255"),
+        (
+            IMAGE * 255,
+            "floats up to 255, not scaled to \\[0, 1\\]; give the value of full scale \\(white\\), such as 255",
+        ),
         (IMAGE * -255, "floats up to 255"),
         (np.ma.masked_greater((IMAGE * 255).astype(np.uint8), 200), "masked but holds integers; convert it to float"),
     ],
@@ -98,7 +101,7 @@ def test_an_unknown_prior_is_refused_as_by_load():
 
 def test_a_dim_image_of_16_bits_is_doubted():
     image = (IMAGE * 3000).astype(np.uint16)
-    with pytest.warns(UserWarning, match="largest value of this 16-bit image is 3000; .* white=4095"):
+    with pytest.warns(UserWarning, match="largest value of this 16-bit image is 3000; .*such as 4095"):
         hp.denoise(image, 100)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -11,10 +11,10 @@ from heatprior import InvalidInputError, load, tweedie
 from heatprior.kernels.patches import average, extract
 from heatprior.kernels.row_bands import BAND
 from heatprior.pixels.gaps import Mirrored
-from heatprior.priors.adapter import patch_size
-from heatprior.priors.patch_step import averaged_posterior_mean
+from heatprior.priors.adapter import complete
+from heatprior.priors.one_step import denoised_once
 from heatprior.priors.schedules import Schedule
-from heatprior.restoration.denoising import empirical_bayes, half_quadratic_splitting
+from heatprior.restoration.splitting import empirical_bayes, half_quadratic_splitting
 
 PRIOR = load("patch7")
 METHODS = [empirical_bayes, half_quadratic_splitting]
@@ -94,7 +94,7 @@ def test_it_commutes_with_the_symmetries_of_the_cosine_filters(method, move):
 def test_one_step_of_splitting_is_the_formula():
     y, schedule = noisy_picture((30, 24)), Schedule((0.7,), (0.2,))
     padded = np.pad(y, 6, mode="reflect")
-    z = averaged_posterior_mean(PRIOR, padded, 0.07)[6:-6, 6:-6]
+    z = denoised_once(PRIOR, padded, 0.07)[6:-6, 6:-6]
     result = half_quadratic_splitting(y, 0.1, prior=PRIOR, schedule=schedule)
     np.testing.assert_allclose(result, 0.2 * y + 0.8 * z, atol=1e-6)
 
@@ -104,7 +104,7 @@ def test_steps_of_splitting_follow_each_other():
     y_padded = np.pad(y, 6, mode="reflect")
     x = y_padded
     for level, weight in zip(schedule.levels, schedule.weights, strict=True):
-        x = weight * y_padded + (1 - weight) * averaged_posterior_mean(PRIOR, x, level * 0.1)
+        x = weight * y_padded + (1 - weight) * denoised_once(PRIOR, x, level * 0.1)
     result = half_quadratic_splitting(y, 0.1, prior=PRIOR, schedule=schedule)
     np.testing.assert_allclose(result, x[6:-6, 6:-6], atol=1e-6)
     other = half_quadratic_splitting(y, 0.1, prior=PRIOR, schedule=Schedule((0.7, 0.4), (0.2, 0.1)))
@@ -142,7 +142,7 @@ def test_a_prior_known_through_the_protocol_gives_the_same(method, level):
     prior = patch_prior(3, 8, 9)
     image = noisy_picture((BAND + 8, 21))
     sigma = np.broadcast_to(np.linspace(0.04, 0.06, 21), image.shape) if level == "map" else level
-    assert patch_size(Foreign(prior)) == 3
+    assert complete(Foreign(prior)).patch_shape == (3, 3)
     np.testing.assert_allclose(method(image, sigma, prior=Foreign(prior)), method(image, sigma, prior=prior), atol=1e-4)
 
 

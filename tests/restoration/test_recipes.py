@@ -6,9 +6,11 @@ from skimage.data import astronaut, camera
 from synthetic import oriented_mixture
 
 import heatprior as hp
+from heatprior.noise_model import as_noise
 from heatprior.priors.handmade import dct_prior
-from heatprior.restoration.denoising import METHODS, Recipe, half_quadratic_splitting, scales_of
+from heatprior.restoration.recipes import Recipe, scales_on
 from heatprior.restoration.scales import merged, noise_of_reduced, reduced
+from heatprior.restoration.splitting import METHODS, half_quadratic_splitting
 
 GREY = camera()[100:164, 200:277]
 RGB = astronaut()[20:60, 180:225]
@@ -43,7 +45,7 @@ def test_two_scales_are_the_image_and_its_half_merged():
     image = (noisy(GREY) / 255).astype(np.float32)
     sigma = SIGMA / 255
     fine = half_quadratic_splitting(image, sigma, prior=PRIOR)
-    coarse = half_quadratic_splitting(reduced(image), noise_of_reduced(sigma, image.shape), prior=PRIOR)
+    coarse = half_quadratic_splitting(reduced(image), noise_of_reduced(as_noise(sigma), image.shape), prior=PRIOR)
     result = hp.denoise(image, sigma, prior=PRIOR, scales=2)
     np.testing.assert_allclose(result, merged(fine, coarse), atol=1e-6)
     assert np.abs(result - fine).max() > 0.005
@@ -136,12 +138,7 @@ def test_odd_sizes_and_progress(recipe):
 
 def test_the_card_says_at_how_many_scales():
     two = oriented_mixture(scales=2)
-    assert (scales_of(two, "hqs"), scales_of(two, "eb"), scales_of(PRIOR, "hqs"), scales_of(object(), "hqs")) == (
-        2,
-        1,
-        1,
-        1,
-    )
+    assert (scales_on(two.card, "hqs"), scales_on(two.card, "eb"), scales_on(PRIOR.card, "hqs")) == (2, 1, 1)
     image = noisy(GREY) / 255
     at_two = hp.denoise(image, 0.1, prior=PRIOR, scales=2)
     np.testing.assert_array_equal(hp.denoise(image, 0.1, prior=two), at_two)

@@ -5,7 +5,7 @@ import pytest
 from scipy.fft import dctn, idctn
 from scipy.stats import chi2
 
-from heatprior.priors.patch_step import NoiseMap, noise_of
+from heatprior.noise_model import NoiseMap, as_noise
 from heatprior.restoration.scales import EDGE, merged, noise_of_reduced, reduced
 
 every_shape = pytest.mark.parametrize("shape", [(32, 48), (33, 48), (32, 47), (31, 33), (1, 9)])
@@ -49,7 +49,7 @@ def test_means_of_two_by_two_pixels_would_not_do():
 @pytest.mark.parametrize("shape", [(200, 300), (201, 299)])
 def test_white_noise_is_white_noise_of_half_the_standard_deviation(shape):
     small = reduced(white_noise(shape, 0.2))
-    sigma = noise_of_reduced(0.2, shape)
+    sigma = noise_of_reduced(as_noise(0.2), shape).lowest
     assert sigma == pytest.approx(0.1, rel=0.01)
     for values in (small, dctn(small, norm="ortho")[:, :20], dctn(small, norm="ortho")[-20:, :]):
         total = float(np.sum((values / sigma) ** 2))
@@ -97,8 +97,11 @@ def test_a_map_of_noise_is_reduced_like_the_noise(shape):
 def test_a_constant_map_of_noise_is_a_number(shape):
     constant = NoiseMap(np.full(shape, 0.2).__getitem__, 0.2, 0.2)
     less = noise_of_reduced(constant, shape)
-    np.testing.assert_allclose(less.rows(slice(0, half(shape)[0])), noise_of_reduced(0.2, shape), rtol=1e-6)
-    assert noise_of(less) == pytest.approx(noise_of_reduced(0.2, shape))
+    np.testing.assert_allclose(
+        less.rows(slice(0, half(shape)[0])), noise_of_reduced(as_noise(0.2), shape).lowest, rtol=1e-6
+    )
+    assert as_noise(less).lowest == pytest.approx(noise_of_reduced(as_noise(0.2), shape).lowest)
+    assert as_noise(less).is_constant
 
 
 def test_rows_of_a_map_can_be_asked_for_by_number():

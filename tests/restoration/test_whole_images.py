@@ -9,7 +9,7 @@ from heatprior.data.trials import psnr
 from heatprior.noise.whole_images import whole_image_level
 from heatprior.priors.langevin import annealed_langevin, falling_levels
 from heatprior.priors.protocol import DiffusedPrior, ImagePrior
-from heatprior.restoration.denoising import empirical_bayes
+from heatprior.restoration.splitting import empirical_bayes
 
 SHIPPED = ("conv", "wavelet", "wavelet-density")
 every_prior = pytest.mark.parametrize("name", SHIPPED)
@@ -107,5 +107,5 @@ def test_estimate_sigma_takes_them_in_the_units_of_the_image():
 
 
 def test_noise_maps_still_want_a_prior_on_patches():
-    with pytest.raises(hp.InvalidInputError, match="not with WaveletPrior"):
+    with pytest.raises(hp.InvalidInputError, match=r"not with this one \(wavelet\)"):
         hp.noise_map(picture(64, 64), prior="wavelet")

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from heatprior.cli.noise import KIND_HELP, Kind, in_words
-from heatprior.cli.reports import as_option, bar_over, warnings_in_one_line
+from heatprior.cli.noise import NOISE_HELP, NoiseKind, in_words
+from heatprior.cli.reports import bar_over, warnings_in_one_line
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from heatprior.cli.jobs import Job
     from heatprior.images import ImageFile
     from heatprior.noise.estimation import NoiseReport
-    from heatprior.zoo import AnyPrior
+    from heatprior.priors.protocol import Prior
 
 SOME_FAILED = 1
 EXAMPLES = """\b
@@ -56,7 +56,7 @@ class Settings(NamedTuple):
 
     sigma: float | NDArray[Any] | None  # None: estimated
     noise: str
-    prior: AnyPrior
+    prior: Prior
     method: str
     adapt: bool
     scales: int | None
@@ -86,7 +86,9 @@ def denoise(
             ".tif), one for each pixel.  [default: estimated]",
         ),
     ] = None,
-    noise: Annotated[Kind, typer.Option(help=f"What is estimated: {KIND_HELP[0].lower()}{KIND_HELP[1:]}")] = Kind.auto,
+    noise: Annotated[
+        NoiseKind, typer.Option(help=f"What is estimated: {NOISE_HELP[0].lower()}{NOISE_HELP[1:]}")
+    ] = NoiseKind.auto,
     prior: Annotated[
         str,
         typer.Option(
@@ -118,7 +120,7 @@ def denoise(
     from heatprior.restoration.adaptation import as_mixture
 
     level = None if sigma is None else _level(sigma)
-    if sigma is not None and noise is not Kind.auto:
+    if sigma is not None and noise is not NoiseKind.auto:
         raise typer.BadParameter("--noise is for images whose noise is estimated; leave out --sigma, or --noise")
     if white is not None and not (math.isfinite(white) and white > 0):
         raise typer.BadParameter(f"--white is {white:g}; expected the positive value that stands for full scale")
@@ -168,39 +170,34 @@ def _advance(progress: Callable[[float], None], done: int, fraction: float) -> N
 
 def _denoise(job: Job, settings: Settings, progress: Callable[[float], None]) -> str:
     """Read, denoise and write one image; tells what was done."""
-    from heatprior import denoise as denoised
-    from heatprior import estimate_noise
     from heatprior.errors import InvalidInputError
     from heatprior.images import check_writable, read_image, write_image
+    from heatprior.restoration.denoising import denoise_and_report
 
     start = time.perf_counter()
-    found = ""
     image = read_image(job.source)
     check_writable(job.target, image)
     try:
         with warnings_in_one_line(job.source):
-            sigma, white = settings.sigma, settings.white
-            if sigma is None:
-                report = estimate_noise(image.pixels, settings.noise, channel_axis=image.channel_axis, white=white)
-                sigma, white = report.sigma, report.white
-                found = f"; noise {_in_words(report)}"
-            pixels = denoised(
+            pixels, report = denoise_and_report(
                 image.pixels,
-                sigma,
+                settings.sigma,
+                noise=settings.noise,
                 prior=settings.prior,
                 method=settings.method,
                 adapt=settings.adapt,
                 scales=settings.scales,
                 channel_axis=image.channel_axis,
-                white=white,
+                white=settings.white,
                 progress=progress,
             )
     except InvalidInputError as error:
-        raise InvalidInputError(f"cannot denoise {job.source}: {as_option(str(error))}") from error
+        raise InvalidInputError(f"cannot denoise {job.source}: {error}") from error
     write_image(job.target, pixels, like=image)
     if settings.compare:
         _draw(image, pixels, _picture(job.target))
     seconds = time.perf_counter() - start
+    found = "" if report is None else f"; noise {_in_words(report)}"
     return f"wrote {job.target}: {image.describe()}, from {job.source}, {seconds:.1f} s{found}"
 
 

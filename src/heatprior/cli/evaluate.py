@@ -65,9 +65,9 @@ def evaluate(
     from heatprior.files import check_output
     from heatprior.records import write_record
     from heatprior.restoration.adaptation import as_mixture
-    from heatprior.restoration.denoising import scales_of
     from heatprior.restoration.evaluation import evaluate as measure
     from heatprior.restoration.evaluation import summarise
+    from heatprior.restoration.recipes import scales_on
 
     if output is not None:
         if output.suffix.lower() != ".json":
@@ -97,7 +97,7 @@ def evaluate(
             "prior": prior,
             "method": method.value,
             "adapt": adapt,
-            "scales": scales or scales_of(model, method.value),
+            "scales": scales or scales_on(model.card, method.value),
             "threads": threads,
             "first_seed": FIRST_SEED,
             "mean": [line._asdict() for line in summary],

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from heatprior.cli.reports import as_option, warnings_in_one_line
+from heatprior.cli.reports import warnings_in_one_line
 
 if TYPE_CHECKING:
     from heatprior.images import ImageFile
@@ -27,7 +27,7 @@ Examples:
 """
 
 
-class Kind(StrEnum):
+class NoiseKind(StrEnum):
     """What `--noise` may be."""
 
     auto = "auto"
@@ -36,7 +36,7 @@ class Kind(StrEnum):
     map = "map"
 
 
-KIND_HELP = "One level, variance = a · brightness + b, a map, or what fits best."
+NOISE_HELP = "One level, variance = a · brightness + b, a map, or what fits best."
 
 
 def noise(
@@ -50,7 +50,7 @@ def noise(
     picture: Annotated[
         Path | None, typer.Option(metavar="PNG", help="Draw the image beside its noise map; of one image only.")
     ] = None,
-    kind: Annotated[Kind, typer.Option("--noise", help=KIND_HELP)] = Kind.auto,
+    kind: Annotated[NoiseKind, typer.Option("--noise", help=NOISE_HELP)] = NoiseKind.auto,
     prior: Annotated[
         str, typer.Option(metavar="PRIOR", help="A shipped prior by its name, or the path of a prior.")
     ] = "patch7",
@@ -114,9 +114,7 @@ def _look_at(path: Path, kind: str, prior: Any, white: float | None, picture: Pa
     from heatprior.errors import InvalidInputError
     from heatprior.images import read_image
     from heatprior.noise.doubts import doubts
-    from heatprior.noise.levels import scaled
-    from heatprior.pixels.inputs import as_channels
-    from heatprior.priors.adapter import patch_size
+    from heatprior.pixels.inputs import as_channels, in_unit_range
 
     if path.is_dir():
         raise InvalidInputError(f"{path} is a folder; give its images")
@@ -125,14 +123,14 @@ def _look_at(path: Path, kind: str, prior: Any, white: float | None, picture: Pa
         with warnings_in_one_line(path):
             report = estimate_noise(image.pixels, kind, prior=prior, channel_axis=image.channel_axis, white=white)
     except InvalidInputError as error:
-        raise InvalidInputError(f"cannot estimate the noise of {path}: {as_option(str(error))}") from error
+        raise InvalidInputError(f"cannot estimate the noise of {path}: {error}") from error
     channels = as_channels(image.pixels, image.channel_axis)
     flat = channels.reshape(-1, *channels.shape[-2:])
     found = []
     for channel, pixels, name in zip(report.channels, flat, _names(image), strict=True):
         numbers = in_numbers(channel, report.white)
         typer.echo(f"{path}{name}: {in_words(channel, report.white)}")
-        numbers["doubts"] = doubts(scaled(pixels, report.white), channel.level.sigma, patch_size(prior))
+        numbers["doubts"] = doubts(in_unit_range(pixels, report.white), channel.level.sigma, prior.patch_shape[0])
         for doubt in numbers["doubts"]:
             typer.echo(f"heatprior: warning: {path}{name}: {doubt}", err=True)
         found.append(numbers)

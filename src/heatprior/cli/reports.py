@@ -35,10 +35,5 @@ def warnings_in_one_line(source: Path) -> Iterator[None]:
         warnings.simplefilter("always", UserWarning)
         yield
     for warning in caught:
-        message = as_option(" ".join(str(warning.message).split()))
+        message = " ".join(str(warning.message).split())
         typer.echo(f"heatprior: warning: {source}: {message}", err=True)
-
-
-def as_option(message: str) -> str:
-    """What the library calls an argument is an option here."""
-    return message.replace("white=", "--white ").replace("`white`", "--white")

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
+
+if TYPE_CHECKING:
+    from heatprior.priors.protocol import ImagePrior
 
 SIGMAS = [0.0, 0.025, 0.05, 0.1, 0.2]
 EXAMPLES = """\b
@@ -63,8 +66,6 @@ def sample(
     from heatprior.errors import InvalidInputError
     from heatprior.files import check_output, replacing
     from heatprior.pictures.patch_priors import SUFFIXES, draw_patches
-    from heatprior.priors.gaussian_mixture import GaussianMixturePrior
-    from heatprior.priors.patch import PatchPrior
 
     suffix = output.suffix.lower()
     if suffix not in (*SUFFIXES, ".npy"):
@@ -75,16 +76,17 @@ def sample(
     check_output(output, force=force)
 
     loaded = load(prior)
-    if isinstance(loaded, PatchPrior | GaussianMixturePrior):
+    if loaded.patch_shape:
         if size is not None:
             raise InvalidInputError(
                 f"{prior} describes patches; leave out --size, or take a prior of images as wavelet"
             )
-        what, count, shape = "patches", count or PATCHES, (loaded.size, loaded.size)
+        what, count, shape = "patches", count or PATCHES, (loaded.patch_shape[0], loaded.patch_shape[1])
         draws = [loaded.sample(count, noise, rng=np.random.default_rng(seed)) for noise in sigma]
     else:
         what, count = "images", count or IMAGES
-        draws = [loaded.sample(count, noise, rng=np.random.default_rng(seed), shape=shape) for noise in sigma]
+        whole = cast("ImagePrior", loaded)
+        draws = [whole.sample(count, noise, rng=np.random.default_rng(seed), shape=shape) for noise in sigma]
     patches = np.array([drawn.reshape(count, *shape) for drawn in draws], np.float32)
     if suffix == ".npy":
         with replacing(output) as temporary, temporary.open("wb") as file:

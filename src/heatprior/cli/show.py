@@ -3,15 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
-
-if TYPE_CHECKING:
-    from heatprior.priors.convolutional import ConvolutionalPrior
-    from heatprior.priors.gaussian_mixture import GaussianMixturePrior
-    from heatprior.priors.patch import PatchPrior
-    from heatprior.priors.wavelet import WaveletPrior
 
 EXAMPLES = """\b
 Examples:
@@ -46,78 +40,19 @@ def show(
     from heatprior import load
     from heatprior.errors import InvalidInputError
     from heatprior.files import check_output
-    from heatprior.pictures.band_priors import draw_bands
-    from heatprior.pictures.mixture_priors import SHAPES, draw_mixture
-    from heatprior.pictures.patch_priors import PAPER_FILTERS, SUFFIXES, draw_prior
-    from heatprior.priors.gaussian_mixture import GaussianMixturePrior
-    from heatprior.priors.patch import PatchPrior
+    from heatprior.kinds import KINDS
+    from heatprior.pictures.patch_priors import SUFFIXES
 
     output = output or Path(f"{Path(prior).stem or 'prior'}.png")
     if output.suffix.lower() not in SUFFIXES:
         raise InvalidInputError(f"cannot write {output}: it must be a name that ends in {', '.join(SUFFIXES)}")
     check_output(output, force=force)
     loaded = load(prior)
-    if isinstance(loaded, PatchPrior):
-        draw_prior(loaded, output, filters=filters or PAPER_FILTERS)
-        facts = _summary(loaded)
-    elif isinstance(loaded, GaussianMixturePrior):
-        draw_mixture(loaded, output, shapes=filters or SHAPES)
-        facts = _mixture_summary(loaded)
-    else:
-        draw_bands(loaded, output)
-        facts = _bands_summary(loaded)
+    facts = loaded.facts()
+    KINDS[str(facts["kind"])].drawing()(loaded, output, filters)
     for name, value in facts.items():
         typer.echo(f"{_one_line(name):<12}{_one_line(value)}")
     typer.echo(f"wrote {output}")
-
-
-def _summary(prior: PatchPrior) -> dict[str, object]:
-    from heatprior.priors.patch import KIND
-
-    norms, experts = prior.filters.norms, prior.experts
-    facts: dict[str, object] = {
-        "name": prior.card.get("name", "none"),
-        "kind": KIND,
-        "patch size": f"{prior.filters.size}×{prior.filters.size} pixels",
-        "filters": f"{prior.filters.count}, of norm {norms.min():.2g} to {norms.max():.2g}",
-        "components": f"{experts.logits.shape[1]} per filter, over responses of ±{experts.reach:g}",
-        "parameters": prior.parameters,
-    }
-    return facts | {key: value for key, value in prior.card.items() if key not in facts}
-
-
-def _mixture_summary(prior: GaussianMixturePrior) -> dict[str, object]:
-    from heatprior.priors.gaussian_mixture import KIND
-
-    shapes, contrasts = prior.log_weights.shape
-    facts: dict[str, object] = {
-        "name": prior.card.get("name", "none"),
-        "kind": KIND,
-        "patch size": f"{prior.size}×{prior.size} pixels",
-        "shapes": shapes,
-        "contrasts": f"{contrasts}, from {prior.contrasts.min():.3g} to {prior.contrasts.max():.3g}",
-        "parameters": prior.parameters,
-    }
-    return facts | {key: value for key, value in prior.card.items() if key not in facts}
-
-
-def _bands_summary(prior: ConvolutionalPrior | WaveletPrior) -> dict[str, object]:
-    from heatprior.priors import convolutional, wavelet
-    from heatprior.priors.tilings import Tiling
-
-    bands, experts = prior.bands, prior.experts
-    if isinstance(bands, Tiling):
-        kind, where = convolutional.KIND, f"{bands.scales} rings of frequencies × {bands.orientations} orientations"
-    else:
-        kind, where = wavelet.KIND, f"{bands.levels} levels of an orthonormal wavelet of {bands.scaling.size} taps"
-    facts: dict[str, object] = {
-        "name": prior.card.get("name", "none"),
-        "kind": kind,
-        "bands": f"{bands.count}: {where}",
-        "components": f"{experts.logits.shape[1]} per band, over responses of ±{experts.reach:g}",
-        "parameters": prior.parameters,
-    }
-    return facts | {key: value for key, value in prior.card.items() if key not in facts}
 
 
 def _one_line(value: object) -> str:

@@ -14,9 +14,8 @@ from heatprior.data.trials import LEVELS, psnr, with_noise
 from heatprior.errors import InvalidInputError
 from heatprior.priors.expectation import log_likelihood
 from heatprior.priors.gaussian_mixture import GaussianMixturePrior
-from heatprior.priors.mixture_step import average_posterior_changes
+from heatprior.priors.one_step import denoised_once
 from heatprior.priors.patch import PatchPrior
-from heatprior.priors.patch_step import averaged_posterior_mean
 
 CROP = 160
 MOST_IMAGES = 8
@@ -47,7 +46,7 @@ class Validation:
         for i, clean in enumerate(self._clean):
             for k, level in enumerate(LEVELS):
                 sigma = level / 255.0
-                results[i, k] = psnr(_denoised(prior, with_noise(clean, i, sigma), sigma), clean)
+                results[i, k] = psnr(denoised_once(prior, with_noise(clean, i, sigma), sigma), clean)
         return tuple(float(value) for value in results.mean(axis=0))
 
     def log_likelihood(self, prior: GaussianMixturePrior) -> float:
@@ -61,18 +60,6 @@ def held_out(count: int) -> list[int]:
     """Which of `count` images to keep for validation: a tenth, at most eight, evenly spaced."""
     kept = min(MOST_IMAGES, count // 10)
     return [int((i + 0.5) * count / kept) for i in range(kept)]
-
-
-def _denoised(prior: PatchPrior | GaussianMixturePrior, noisy: FloatArray, sigma: float) -> FloatArray:
-    if isinstance(prior, PatchPrior):
-        return averaged_posterior_mean(prior, noisy, sigma)
-    result = noisy.copy()
-
-    def add(rows: slice, changes: FloatArray) -> None:
-        result[rows] += changes
-
-    average_posterior_changes(prior, noisy, sigma, add)
-    return result
 
 
 def _centre(image: FloatArray) -> FloatArray:

@@ -23,7 +23,7 @@ BLOCK = 5  # patches along the side of a block
 GROUPS = 4  # of like brightness
 ENDS = (0.05, 0.95)  # quantiles of brightness: the variance there is what is looked for
 TURNS, STEPS = 6, 10  # of the fit, and of EM for the weights in each
-LEAN = 0.02  # of the blocks of a group: how many more there are in thought, of the usual contrasts
+PSEUDO_COUNT = 0.02  # of the blocks of a group: pseudo-counts for the usual contrasts
 LEAST_VARIANCE = 1e-8
 LEAST_RANGE = 1e-3  # of brightness, in which two lines can be told apart
 DIFFERENCE = 0.02  # of log sigma, in second differences
@@ -100,7 +100,7 @@ def _weights(
     nearest = np.clip(np.rint((levels - log_sigmas[0]) / step), 0, len(log_sigmas) - 1).astype(np.int64)
     here = np.take_along_axis(relative, nearest[None, None], axis=0)[0]  # (C, K)
     members = np.eye(weights.shape[1])[groups]  # (K, G)
-    extra = LEAN * usual[:, None] * members.sum(axis=0)
+    extra = PSEUDO_COUNT * usual[:, None] * members.sum(axis=0)
     for _ in range(STEPS):
         joint = weights[:, groups] * here
         totals = (joint / joint.sum(axis=0)) @ members + extra

@@ -16,17 +16,9 @@ from scipy.ndimage import uniform_filter
 
 from heatprior.arrays import FloatArray, IntArray
 from heatprior.errors import InvalidInputError
-from heatprior.kernels.noise_levels import log_densities
-from heatprior.noise.contrasts import level_tables
-from heatprior.noise.directions import NoisePrior, directions
-from heatprior.noise.mixture_levels import contrast_weights, mixture_densities
-from heatprior.priors.adapter import patch_size
-from heatprior.priors.patch import PatchPrior
+from heatprior.priors.protocol import NoiseLikelihood
 
-STRIDE = 3  # pixels between two patches: closer ones tell hardly more
 BLOCK = 7  # patches along the side of a block
-MOST_PATCHES = 250_000  # of larger images, patches that lie further apart
-STRIDE_OF_MIXTURE, MOST_OF_MIXTURE = 4, 50_000  # each patch costs more
 FEWEST_USABLE = 1 / 3  # of the patches of a block; if no block has so many, one patch has to do
 
 Clipped = tuple[float, float]  # the values at which pixels are cut off; infinite if there are none
@@ -48,15 +40,9 @@ class Blocks(NamedTuple):
     usual: FloatArray | None = None  # weights of the contrasts (C,), if the prior has any
 
 
-def stride_for(prior: NoisePrior, shape: tuple[int, ...]) -> int:
+def stride_for(likelihood: NoiseLikelihood, shape: tuple[int, ...]) -> int:
     """How far apart the patches of an image are."""
-    least, most = (STRIDE, MOST_PATCHES) if isinstance(prior, PatchPrior) else (STRIDE_OF_MIXTURE, MOST_OF_MIXTURE)
-    return max(least, ceil(sqrt(shape[0] * shape[1] / most)))
-
-
-def side_for(prior: NoisePrior, block: int = BLOCK) -> int:
-    """How many patches along the side of a block, where filters would want `block`."""
-    return block if isinstance(prior, PatchPrior) else 1
+    return max(likelihood.stride, ceil(sqrt(shape[0] * shape[1] / likelihood.most_patches)))
 
 
 def usable_patches(
@@ -84,10 +70,10 @@ def usable_patches(
 
 
 def block_densities(
-    prior: NoisePrior,
+    likelihood: NoiseLikelihood,
     image: FloatArray,
     log_sigmas: FloatArray,
-    filters: IntArray,
+    chosen: IntArray,
     usable: NDArray[np.bool_],
     stride: int,
     block: int = BLOCK,
@@ -95,10 +81,10 @@ def block_densities(
     """The blocks of an image (H, W) without NaN; `usable` says which of the patches count."""
     if not usable.any():
         raise InvalidInputError("too many pixels are missing to estimate the noise; give sigma")
-    values = _patch_densities(prior, image, np.exp(log_sigmas), filters, stride)
+    values = likelihood.log_densities(image, np.exp(log_sigmas), chosen, stride)
     if not usable.all():
         values *= usable
-    size, block = patch_size(prior), side_for(prior, block)
+    size, block = likelihood.size, likelihood.block_side(block)
     edges = [np.arange(count + 1) * n // count for n in usable.shape for count in [max(1, n // block)]]
     starts = [edge[:-1] for edge in edges]
     values = sum_over_blocks(values, starts)
@@ -114,17 +100,8 @@ def block_densities(
         means.reshape(-1),
         (rows, columns),
         block,
-        None if isinstance(prior, PatchPrior) else contrast_weights(prior),
+        likelihood.contrast_weights,
     )
-
-
-def _patch_densities(
-    prior: NoisePrior, image: FloatArray, sigmas: FloatArray, filters: IntArray, stride: int
-) -> FloatArray:
-    """(S, C, rows, columns): of patches at each noise level, and each contrast."""
-    if isinstance(prior, PatchPrior):
-        return log_densities(image, prior.filters.matrix[filters], level_tables(prior, sigmas, filters), stride)
-    return mixture_densities(prior, image, sigmas, directions(prior).unit[filters], stride)
 
 
 def sum_over_blocks(values: FloatArray, starts: list[IntArray]) -> FloatArray:

@@ -21,24 +21,22 @@ from heatprior.errors import InvalidInputError
 from heatprior.noise import affine
 from heatprior.noise.affine import Affine, fit_affine
 from heatprior.noise.blocks import block_densities, stride_for, usable_patches
-from heatprior.noise.contrasts import OCTAVES
-from heatprior.noise.directions import NoisePrior, filters_below
+from heatprior.noise.directions import weak_directions
 from heatprior.noise.levels import (
     Estimate,
-    as_noise_prior,
     check_size,
     clipping,
+    likelihood_of,
     model_error,
     noise_level,
-    scaled,
     without_gaps,
 )
-from heatprior.noise.likelihood import find_peak, values_at
+from heatprior.noise.likelihood import OCTAVES, find_peak, values_at
 from heatprior.noise.maps import WINDOW, LocalLevels, local_levels, to_pixels
-from heatprior.pixels.inputs import as_channels, as_pixels, as_white
-from heatprior.priors.adapter import average_changes_of, patch_size
-from heatprior.priors.patch_step import noise_of
-from heatprior.priors.protocol import DiffusedPrior
+from heatprior.pixels.inputs import as_channels, as_pixels, as_white, in_unit_range
+from heatprior.priors.one_step import denoised_once
+from heatprior.priors.protocol import DiffusedPrior, Prior
+from heatprior.zoo import as_prior
 
 MODELS = ("constant", "affine", "map")
 FEWEST_PATCHES = 144  # with fewer, one level is all that can be told
@@ -96,13 +94,13 @@ def noise_map(
         raise InvalidInputError(f"window is {window!r}; expected the width of the weights in pixels, 1 or more")
     pixels = as_pixels(image)
     full = as_white(white, pixels)
-    model = as_noise_prior(prior)
+    likelihood = likelihood_of(as_prior(prior))
     channels = as_channels(pixels, channel_axis)
-    check_size(channels, model)
+    check_size(channels, likelihood)
     maps = [np.empty(pixels.shape, np.float32) for _ in range(2)]
     for index in np.ndindex(channels.shape[:-2]):
-        grey = scaled(channels[index], full)
-        local = local_levels(model, grey, without_gaps(grey), clipping(grey), window)
+        grey = in_unit_range(channels[index], full)
+        local = local_levels(likelihood, grey, without_gaps(grey), clipping(grey), window)
         sigma = np.exp(to_pixels(local, local.log_sigma, grey.shape)) * full
         as_channels(maps[0], channel_axis)[index] = sigma
         as_channels(maps[1], channel_axis)[index] = to_pixels(local, local.error, grey.shape) * sigma
@@ -126,10 +124,12 @@ def estimate_noise(
     check_kind(noise)
     pixels = as_pixels(image)
     full = as_white(white, pixels)
-    model = as_noise_prior(prior)
+    model = as_prior(prior)
     channels = as_channels(pixels, channel_axis)
-    check_size(channels, model)
-    found = [channel_noise(scaled(channels[index], full), model, noise) for index in np.ndindex(channels.shape[:-2])]
+    check_size(channels, likelihood_of(model))
+    found = [
+        channel_noise(in_unit_range(channels[index], full), model, noise) for index in np.ndindex(channels.shape[:-2])
+    ]
     if noise != "auto" and (reasons := [_why_constant(channel) for channel in found if channel.model != noise]):
         why = ", ".join(dict.fromkeys(reasons))
         warnings.warn(f"{noise} noise cannot be told: {why}; one level was taken", UserWarning, stacklevel=2)
@@ -165,21 +165,22 @@ def _as_image(channels: NDArray[Any], channel_axis: int | None) -> NDArray[Any]:
     return channels[..., 0, :, :] if channel_axis is None else np.moveaxis(channels, -3, channel_axis)
 
 
-def channel_noise(image: FloatArray, prior: NoisePrior, noise: str = "auto") -> ChannelNoise:
+def channel_noise(image: FloatArray, prior: Prior, noise: str = "auto") -> ChannelNoise:
     """Of a grey image (H, W) scaled to [0, 1]."""
-    level = noise_level(image, prior)
+    likelihood = likelihood_of(prior)
+    level = noise_level(image, likelihood)
     smallest = max(level.sigma, float(OCTAVES[0]))
-    typical = float(model_error(np.array(level.sigma), prior))
+    typical = float(model_error(np.array(level.sigma), likelihood.photograph_error))
     if noise == "constant" or level.sigma == 0.0:
         return ChannelNoise("constant", level, None, {"constant": 0.0}, smallest, None, typical)
     whole, clipped = without_gaps(image), clipping(image)
-    local = local_levels(prior, image, whole, clipped)
+    local = local_levels(likelihood, image, whole, clipped)
     if _too_few(local):
         return ChannelNoise("constant", level, None, {"constant": 0.0}, smallest, local, typical)
-    size, stride = patch_size(prior), stride_for(prior, image.shape)
+    size, stride = likelihood.size, stride_for(likelihood, image.shape)
     usable = usable_patches(image, size, stride, clipped, level.sigma)
-    filters = filters_below(prior, level.sigma)
-    wide = block_densities(prior, whole, local.log_sigmas, filters, usable, stride, affine.BLOCK)
+    chosen_directions = weak_directions(likelihood.directions, level.sigma)
+    wide = block_densities(likelihood, whole, local.log_sigmas, chosen_directions, usable, stride, affine.BLOCK)
     misfit = typical / level.sigma
     line = fit_affine(local.log_sigmas, wide, float(np.log(level.sigma)), local.repeated, misfit)
     evidence = _evidence(local, line, misfit)
@@ -191,19 +192,8 @@ def channel_noise(image: FloatArray, prior: NoisePrior, noise: str = "auto") -> 
         sigma = np.exp(to_pixels(local, local.log_sigma, image.shape))
     elif line is not None and chosen == "affine":
         first = np.exp(line.log_sigma(uniform_filter(whole, size)))
-        sigma = np.exp(line.log_sigma(_denoised(prior, whole, first)))
+        sigma = np.exp(line.log_sigma(denoised_once(prior, whole, first)))
     return ChannelNoise(chosen, level, line, evidence, sigma, local, typical)
-
-
-def _denoised(prior: NoisePrior, image: FloatArray, sigma: FloatArray) -> FloatArray:
-    """One step of empirical Bayes, for the brightness of pixels."""
-    result = image.copy()
-
-    def store(rows: slice, change: FloatArray) -> None:
-        result[rows] += change
-
-    average_changes_of(prior, image, noise_of(sigma), store)
-    return result
 
 
 def _too_few(local: LocalLevels) -> bool:

@@ -8,36 +8,30 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from os import PathLike
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from heatprior.arrays import FloatArray, IntArray
 from heatprior.errors import InvalidInputError
-from heatprior.noise.blocks import GUESS, Blocks, Clipped, block_densities, side_for, stride_for, usable_patches
-from heatprior.noise.contrasts import OCTAVES, check_in_range
-from heatprior.noise.directions import NoisePrior, filters_below, repetition
-from heatprior.noise.likelihood import Peak, Profile, find_peak, profile, standard_error
-from heatprior.noise.whole_images import whole_image_level
+from heatprior.noise.blocks import BLOCK, GUESS, Blocks, Clipped, block_densities, stride_for, usable_patches
+from heatprior.noise.directions import repetition, weak_directions
+from heatprior.noise.likelihood import OCTAVES, Peak, Profile, check_in_range, find_peak, profile, standard_error
+from heatprior.noise.whole_images import PHOTOGRAPH_ERROR, whole_image_level
 from heatprior.pixels.gaps import fill_missing
-from heatprior.pixels.inputs import as_channels, as_pixels, as_prior, as_white
-from heatprior.priors.adapter import patch_size
-from heatprior.priors.gaussian_mixture import GaussianMixturePrior
-from heatprior.priors.patch import PatchPrior
-from heatprior.priors.protocol import DiffusedPrior, ImagePrior
+from heatprior.pixels.inputs import as_channels, as_pixels, as_white, in_unit_range
+from heatprior.priors.protocol import DiffusedPrior, ImagePrior, NoiseLikelihood, Prior
+from heatprior.zoo import as_prior
 
-FINE = np.log(2.0) / 8.0  # step of log sigma, in the second look
-REACH = 5  # steps to either side
+LOG_SIGMA_STEP = np.log(2.0) / 8.0  # in the second look
+STEPS_TO_EITHER_SIDE = 5
 MOST_LOOKS = 6
 PART = 42  # pixels along the side of a part of the image whose score counts as independent; at least two blocks
 FEWEST_PARTS = 16
 CLIPPED, FEWEST_CLIPPED = 0.001, 3  # of the pixels, at the lowest or highest value: if more, values are cut off there
-HELD_TEXTURE, MISFIT = 4.2 / 255, 0.01  # what photographs add to the variance of the noise, see `model_error`
-MIXTURE_TEXTURE, MIXTURE_MISFIT = 3.0 / 255, 0.02  # the same for mixtures, which know texture better
-WHOLE_TEXTURE, WHOLE_MISFIT = 7.0 / 255, 0.022  # the same for priors of whole images, which know one contrast only
 
-Densities = Callable[[FloatArray, IntArray], Blocks]  # of log sigmas and filters
+Densities = Callable[[FloatArray, IntArray], Blocks]  # of log sigmas and chosen directions
 
 
 class NoiseLevel(NamedTuple):
@@ -80,96 +74,93 @@ def estimate_sigma(
     full = as_white(white, pixels)
     model = as_prior(prior)
     channels = as_channels(pixels, channel_axis)
-    if not isinstance(model, ImagePrior):
-        model = as_noise_prior(model)
-        check_size(channels, model)
-    estimates = [_level_of(scaled(channels[index], full), model) for index in np.ndindex(channels.shape[:-2])]
+    if model.patch_shape:
+        check_size(channels, likelihood_of(model))
+    estimates = [_level_of(in_unit_range(channels[index], full), model) for index in np.ndindex(channels.shape[:-2])]
     sigma, stderr = (np.array(values) for values in zip(*estimates, strict=True))
-    error = model_error(sigma, model)
+    error = model_error(sigma, PHOTOGRAPH_ERROR if not model.patch_shape else likelihood_of(model).photograph_error)
     shape = channels.shape[:-2] if channel_axis is not None else channels.shape[:-3]
     if shape == ():
         return NoiseLevel(*(float(values[0] * full) for values in (sigma, stderr, error)))
     return NoiseLevel(*((values * full).reshape(shape) for values in (sigma, stderr, error)))
 
 
-def _level_of(image: FloatArray, prior: NoisePrior | ImagePrior) -> Estimate:
+def _level_of(image: FloatArray, prior: Prior) -> Estimate:
     """By a prior on patches, or on whole images (which does not know of clipped pixels)."""
-    if isinstance(prior, ImagePrior):
-        return Estimate(*whole_image_level(without_gaps(image), prior))
-    return noise_level(image, prior)
+    if prior.patch_shape:
+        return noise_level(image, likelihood_of(prior))
+    return Estimate(*whole_image_level(without_gaps(image), cast("ImagePrior", prior)))
 
 
-def model_error(sigma: FloatArray, prior: DiffusedPrior) -> FloatArray:
+def model_error(sigma: FloatArray, photograph_error: tuple[float, float]) -> FloatArray:
     """The typical error of sigma in photographs: a fixed variance, and a part of that of the noise, over 2 sigma.
 
-    Without noise there is none. Fitted to the validation images of BSDS500 at 255 sigma from 5 to 100 (for mixtures, on
-    sixteen of them; for priors of whole images, with `wavelet-density` on eight of them, from 5 to 50).
+    Without noise there is none. See `NoiseLikelihood.photograph_error`.
     """
-    texture, misfit = HELD_TEXTURE, MISFIT
-    if isinstance(prior, GaussianMixturePrior):
-        texture, misfit = MIXTURE_TEXTURE, MIXTURE_MISFIT
-    elif isinstance(prior, ImagePrior):
-        texture, misfit = WHOLE_TEXTURE, WHOLE_MISFIT
+    texture, misfit = photograph_error
     limited = np.maximum(sigma, texture / 2)
     return np.where(sigma > 0, (texture**2 + misfit * limited**2) / (2.0 * limited), 0.0)
 
 
-def noise_level(image: FloatArray, prior: NoisePrior) -> Estimate:
+def noise_level(image: FloatArray, likelihood: NoiseLikelihood) -> Estimate:
     """Of a grey image (H, W) scaled to [0, 1], with NaN where pixels are missing."""
-    size, stride = patch_size(prior), stride_for(prior, image.shape)
+    size, stride = likelihood.size, stride_for(likelihood, image.shape)
     whole = without_gaps(image)
     clipped = clipping(image)
 
-    def densities(log_sigmas: FloatArray, filters: IntArray) -> Blocks:
-        middle = float(np.exp(log_sigmas.mean())) if len(log_sigmas) <= 2 * REACH + 1 else GUESS
+    def densities(log_sigmas: FloatArray, chosen: IntArray) -> Blocks:
+        middle = float(np.exp(log_sigmas.mean())) if len(log_sigmas) <= 2 * STEPS_TO_EITHER_SIDE + 1 else GUESS
         usable = usable_patches(image, size, stride, clipped, middle)
-        return block_densities(prior, whole, log_sigmas, filters, usable, stride)
+        return block_densities(likelihood, whole, log_sigmas, chosen, usable, stride)
 
-    return search(prior, densities, stride, max(2, PART // (stride * side_for(prior))))
+    return search(likelihood, densities, stride, max(2, PART // (stride * likelihood.block_side(BLOCK))))
 
 
-def level_of_patches(patches: FloatArray, prior: NoisePrior) -> Estimate:
+def level_of_patches(patches: FloatArray, likelihood: NoiseLikelihood) -> Estimate:
     """The same of independent patches (n, b²)."""
-    size = patch_size(prior)
+    size = likelihood.size
     mosaic = patches.reshape(-1, size, size).swapaxes(0, 1).reshape(size, -1)
     usable = np.ones((1, len(patches)), bool)
 
-    def densities(log_sigmas: FloatArray, filters: IntArray) -> Blocks:
-        return block_densities(prior, mosaic, log_sigmas, filters, usable, size, 1)
+    def densities(log_sigmas: FloatArray, chosen: IntArray) -> Blocks:
+        return block_densities(likelihood, mosaic, log_sigmas, chosen, usable, size, 1)
 
-    return search(prior, densities, size, 1)
+    return search(likelihood, densities, size, 1)
 
 
-def search(prior: NoisePrior, densities: Densities, stride: int, part: int) -> Estimate:
+def search(likelihood: NoiseLikelihood, densities: Densities, stride: int, part: int) -> Estimate:
     """The peak of the likelihood: first among octaves, then closely, with the filters that suit it.
 
     The scores of parts of part×part blocks count as independent.
     """
     octaves = np.log(OCTAVES)
-    filters = filters_below(prior, 0.0)
-    blocks, fitted, peak = fit(octaves, filters, densities)
+    chosen = weak_directions(likelihood.directions, 0.0)
+    blocks, fitted, peak = fit(octaves, chosen, densities)
     for _ in range(MOST_LOOKS):
         log_sigma = float(np.clip(peak.log_sigma[0], octaves[0], octaves[-1]))
-        centre = octaves[0] + FINE * np.rint((log_sigma - octaves[0]) / FINE)  # on a grid: images share tables
-        used, filters = filters, filters_below(prior, float(np.exp(log_sigma)))
-        if centre == fitted.log_sigmas[REACH] and np.array_equal(used, filters):
+        centre = octaves[0] + LOG_SIGMA_STEP * np.rint(
+            (log_sigma - octaves[0]) / LOG_SIGMA_STEP
+        )  # on a grid: images share tables
+        used, chosen = chosen, weak_directions(likelihood.directions, float(np.exp(log_sigma)))
+        if centre == fitted.log_sigmas[STEPS_TO_EITHER_SIDE] and np.array_equal(used, chosen):
             break
-        blocks, fitted, peak = fit(centre + FINE * np.arange(-REACH, REACH + 1), filters, densities)
+        steps = np.arange(-STEPS_TO_EITHER_SIDE, STEPS_TO_EITHER_SIDE + 1)
+        blocks, fitted, peak = fit(centre + LOG_SIGMA_STEP * steps, chosen, densities)
     log_sigma = float(peak.log_sigma[0])
     check_in_range(log_sigma)
     if log_sigma <= octaves[0]:
         return Estimate(0.0, float(OCTAVES[0]))
     parts = parts_of(blocks, part)
-    error = np.sqrt(repetition(prior, filters, stride) / peak.curvature)
+    error = np.sqrt(repetition(likelihood.directions, chosen, stride) / peak.curvature)
     if len(np.unique(parts[blocks.usable])) >= FEWEST_PARTS:  # few would not tell the spread
         groups = blocks.usable.astype(np.int64) - 1
         error = np.maximum(error, standard_error(blocks.log_densities, fitted, peak, parts, groups))
     return Estimate(float(np.exp(log_sigma)), float(np.exp(log_sigma) * error[0]))
 
 
-def fit(log_sigmas: FloatArray, filters: IntArray, densities: Densities) -> tuple[Blocks, Profile, Peak]:
+def fit(log_sigmas: FloatArray, chosen: IntArray, densities: Densities) -> tuple[Blocks, Profile, Peak]:
     """The blocks of an image as one group."""
-    blocks = densities(log_sigmas, filters)
+    blocks = densities(log_sigmas, chosen)
     fitted = profile(log_sigmas, blocks.log_densities, blocks.usable.astype(np.int64) - 1, 1, blocks.usual)
     return blocks, fitted, find_peak(log_sigmas, fitted.values)
 
@@ -190,30 +181,24 @@ def clipping(image: FloatArray) -> Clipped:
     )
 
 
-def as_noise_prior(prior: str | PathLike[str] | DiffusedPrior) -> NoisePrior:
-    """A prior whose density is known in some directions by themselves: noise is estimated with those."""
-    model = as_prior(prior)
-    if not isinstance(model, PatchPrior | GaussianMixturePrior):
+def likelihood_of(prior: Prior) -> NoiseLikelihood:
+    """How the prior tells the noise of patches; refuses one that cannot."""
+    if prior.noise_likelihood is None:
+        kind = prior.facts().get("kind", type(prior).__name__)
         raise InvalidInputError(
-            "noise is estimated with a GaussianMixturePrior or a PatchPrior, not with "
-            f"{type(model).__name__}; give sigma"
+            f"noise is estimated with a mixture or a patch prior such as patch7, not with this one ({kind}); give sigma"
         )
-    return model
+    return prior.noise_likelihood
 
 
-def check_size(channels: NDArray[Any], prior: NoisePrior) -> None:
+def check_size(channels: NDArray[Any], likelihood: NoiseLikelihood) -> None:
     """Refuse images that hold no patch."""
-    size = patch_size(prior)
+    size = likelihood.size
     if min(channels.shape[-2:]) < size:
         raise InvalidInputError(
             f"the image is {channels.shape[-2]}×{channels.shape[-1]} pixels but the prior acts on patches of "
             f"{size}×{size}; give a larger image, or a prior on smaller patches"
         )
-
-
-def scaled(pixels: NDArray[Any], white: float) -> FloatArray:
-    """Grey levels from 0 to 1, in float32."""
-    return np.asarray(np.multiply(pixels, 1.0 / white, dtype=np.float32))
 
 
 def without_gaps(image: FloatArray) -> FloatArray:

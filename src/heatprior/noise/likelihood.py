@@ -15,12 +15,20 @@ from numpy.typing import NDArray
 from scipy.interpolate import CubicSpline
 
 from heatprior.arrays import FloatArray, IntArray
+from heatprior.errors import InvalidInputError
 from heatprior.kernels.contrast_mixtures import mixture_sums, relative_densities
 
+OCTAVES = 0.0004 * 2.0 ** np.arange(14)  # noise levels looked at first: from a tenth of a grey level of 8 bits on
 STEPS = 60  # of EM
-SHRINKAGE = 0.02  # of the number of blocks: how many more there are in thought, of the usual contrasts
-LEAST_CURVATURE = 1e-6  # of a likelihood that says nothing
-BETWEEN = 16  # points of the spline for each step between noise levels
+PSEUDO_COUNT = 0.02  # of the number of blocks: pseudo-counts for the usual contrasts
+LEAST_CURVATURE = 1e-6  # of a flat likelihood
+SPLINE_POINTS = 16  # for each step between noise levels
+
+
+def check_in_range(log_sigma: float) -> None:
+    """Refuse a peak at the top of the range: there the likelihood still rises."""
+    if log_sigma > np.log(OCTAVES[-1]) - 1e-6:
+        raise InvalidInputError("the noise is beyond full scale; give the value of full scale (white), or sigma")
 
 
 class Profile(NamedTuple):
@@ -58,11 +66,11 @@ def profile(
     contrasts = relative.shape[1]
     sizes = np.maximum(np.bincount(groups[used], minlength=count), 1)
     lean = np.full(contrasts, 1.0 / contrasts) if usual is None else usual
-    extra = SHRINKAGE * sizes * lean[:, None]  # (C, G)
+    extra = PSEUDO_COUNT * sizes * lean[:, None]  # (C, G)
     weights = np.broadcast_to(lean[:, None], (len(relative), contrasts, count))
     for _ in range(STEPS):
         totals, _ = mixture_sums(relative, groups, weights)
-        weights = (totals + extra) / (sizes * (1.0 + SHRINKAGE))
+        weights = (totals + extra) / (sizes * (1.0 + PSEUDO_COUNT))
     _, mixed = mixture_sums(relative, groups, weights)
     mixed += _group_sums(peaks, groups, count)
     leaning = mixed + (extra * np.log(weights)).sum(axis=1)
@@ -84,7 +92,7 @@ def _group_sums(values: FloatArray, groups: IntArray, count: int) -> FloatArray:
 
 def find_peak(log_sigmas: FloatArray, values: FloatArray) -> Peak:
     """The maximum of values (S, …) given at equal steps of log sigma, between them by a cubic spline."""
-    fine = np.linspace(log_sigmas[0], log_sigmas[-1], BETWEEN * (len(log_sigmas) - 1) + 1)
+    fine = np.linspace(log_sigmas[0], log_sigmas[-1], SPLINE_POINTS * (len(log_sigmas) - 1) + 1)
     curves = CubicSpline(log_sigmas, values)(fine)
     best = curves.argmax(axis=0)
     step = fine[1] - fine[0]
@@ -116,7 +124,7 @@ def standard_error(
         weights = fitted.weights[middle, :, g]
         three = log_densities[middle - 1 : middle + 2][:, :, members].astype(np.float64)
         highest = three.max(axis=1, keepdims=True)
-        shrinkage = SHRINKAGE * members.size * (np.diag(weights) - np.outer(weights, weights))
+        shrinkage = PSEUDO_COUNT * members.size * (np.diag(weights) - np.outer(weights, weights))
         joint = weights[:, None] * np.exp(three - highest)  # (3, C, n)
         low, here, high = np.log(joint.sum(axis=1)) + highest[:, 0]
         scores = (high - low) / 2.0 + (high - 2.0 * here + low) * (place - middle)

@@ -16,12 +16,11 @@ from scipy.ndimage import map_coordinates
 
 from heatprior.arrays import FloatArray
 from heatprior.kernels.windows import WindowSums, window_sums
-from heatprior.noise.blocks import GUESS, Blocks, Clipped, block_densities, side_for, stride_for, usable_patches
-from heatprior.noise.contrasts import OCTAVES, check_in_range
-from heatprior.noise.directions import NoisePrior, filters_below, repetition
-from heatprior.noise.likelihood import Peak, find_peak
+from heatprior.noise.blocks import GUESS, Blocks, Clipped, block_densities, stride_for, usable_patches
+from heatprior.noise.directions import repetition, weak_directions
+from heatprior.noise.likelihood import OCTAVES, Peak, check_in_range, find_peak
 from heatprior.pixels.gaps import fill_missing
-from heatprior.priors.adapter import patch_size
+from heatprior.priors.protocol import NoiseLikelihood
 
 WINDOW = 16.0  # pixels: the width of the weights
 BLOCK = 3  # patches along the side of a block: fewer than for one level, so that the map is sharp
@@ -29,7 +28,7 @@ STEP = np.log(2.0) / 4.0  # of log sigma
 MARGIN = 3  # steps beyond the range of the first look
 TURNS, FIRST_TURNS = 4, 2  # of which the first have half the window, and weights by distance alone
 ALIKE = 0.15  # difference of log sigma between windows that support each other
-LEAN = 0.02  # of the blocks: how many more there are in thought, of the usual contrasts
+PSEUDO_COUNT = 0.02  # of the number of blocks: pseudo-counts for the usual contrasts
 CUT = 3.0  # widths at which the weights end
 LEAST_WEIGHT = 0.1  # of all blocks in a window together; with less it tells nothing, and its neighbours decide
 UNKNOWN = 1.0  # relative error of such a window, and of one below the lowest level
@@ -48,24 +47,25 @@ class LocalLevels(NamedTuple):
 
 
 def local_levels(
-    prior: NoisePrior, image: FloatArray, whole: FloatArray, clipped: Clipped, window: float = WINDOW
+    likelihood: NoiseLikelihood, image: FloatArray, whole: FloatArray, clipped: Clipped, window: float = WINDOW
 ) -> LocalLevels:
     """Of a grey image (H, W) scaled to [0, 1], `whole` being the same without NaN."""
-    size, stride = patch_size(prior), stride_for(prior, image.shape)
-    width = max(window / (stride * side_for(prior, BLOCK)), 0.5)
+    size, stride = likelihood.size, stride_for(likelihood, image.shape)
+    width = max(window / (stride * likelihood.block_side(BLOCK)), 0.5)
     first_look = np.log(OCTAVES)
     usable = usable_patches(image, size, stride, clipped, GUESS)
-    blocks = block_densities(prior, whole, first_look, filters_below(prior, 0.0), usable, stride, BLOCK)
+    chosen = weak_directions(likelihood.directions, 0.0)
+    blocks = block_densities(likelihood, whole, first_look, chosen, usable, stride, BLOCK)
     found = _in_turns(first_look, blocks, width, FIRST_TURNS)[0].log_sigma
     lowest, highest = (int(np.rint((end - first_look[0]) / STEP)) for end in (found.min(), found.max()))
     log_sigmas = first_look[0] + STEP * np.arange(lowest - MARGIN, highest + MARGIN + 1)
     check_in_range(float(np.median(found)))
     typical = float(np.exp(np.median(found)))
     usable = usable_patches(image, size, stride, clipped, typical)
-    filters = filters_below(prior, typical)
-    blocks = block_densities(prior, whole, log_sigmas, filters, usable, stride, BLOCK)
+    chosen = weak_directions(likelihood.directions, typical)
+    blocks = block_densities(likelihood, whole, log_sigmas, chosen, usable, stride, BLOCK)
     peak, sums, values = _in_turns(log_sigmas, blocks, width, TURNS)
-    repeated = repetition(prior, filters, stride)
+    repeated = repetition(likelihood.directions, chosen, stride)
     weight = np.maximum(sums.weights, LEAST_WEIGHT)
     variance = repeated * sums.squares / (weight * peak.curvature)
     unknown = (sums.weights < LEAST_WEIGHT) | (peak.log_sigma <= first_look[0])
@@ -113,7 +113,7 @@ def _in_turns(log_sigmas: FloatArray, blocks: Blocks, width: float, turns: int) 
             pilot = peak.log_sigma
         nearest = np.rint((peak.log_sigma - log_sigmas[0]) / (log_sigmas[1] - log_sigmas[0])).astype(np.int64)
         joint = weights[:, None] * np.take_along_axis(relative, nearest.reshape(1, 1, -1), axis=0)[0]  # (C, K)
-        totals = (joint / joint.sum(axis=0)) @ blocks.usable + LEAN * blocks.usable.sum() * usual
+        totals = (joint / joint.sum(axis=0)) @ blocks.usable + PSEUDO_COUNT * blocks.usable.sum() * usual
         weights = totals / totals.sum() if totals.sum() > 0 else weights
     return peak, sums, values
 

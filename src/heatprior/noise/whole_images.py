@@ -11,14 +11,14 @@ import numpy as np
 
 from heatprior.arrays import FloatArray
 from heatprior.errors import InvalidInputError
-from heatprior.noise.contrasts import OCTAVES, check_in_range
-from heatprior.noise.likelihood import find_peak
+from heatprior.noise.likelihood import OCTAVES, check_in_range, find_peak
 from heatprior.priors.protocol import ImagePrior
 
-FINE = np.log(2.0) / 8.0  # step of log sigma, in the second look
-REACH = 5  # steps to either side
+PHOTOGRAPH_ERROR = (7.0 / 255, 0.022)  # as of a `NoiseLikelihood`; by `wavelet-density`, eight images, 255σ 5 to 50
+LOG_SIGMA_STEP = np.log(2.0) / 8.0  # in the second look
+STEPS_TO_EITHER_SIDE = 5
 MOST_LOOKS = 4
-NARROW = 0.05  # of log sigma, for slopes
+SLOPE_STEP = 0.05  # of log sigma
 
 
 def whole_image_level(image: FloatArray, prior: ImagePrior) -> tuple[float, float]:
@@ -33,7 +33,7 @@ def whole_image_level(image: FloatArray, prior: ImagePrior) -> tuple[float, floa
     peak = find_peak(log_sigmas, _fits(image, prior, log_sigmas)[:, None])
     for _ in range(MOST_LOOKS):
         centre = float(np.clip(peak.log_sigma[0], np.log(OCTAVES[0]), np.log(OCTAVES[-1])))
-        log_sigmas = centre + FINE * np.arange(-REACH, REACH + 1)
+        log_sigmas = centre + LOG_SIGMA_STEP * np.arange(-STEPS_TO_EITHER_SIDE, STEPS_TO_EITHER_SIDE + 1)
         peak = find_peak(log_sigmas, _fits(image, prior, log_sigmas)[:, None])
         if not (peak.at_bottom[0] or peak.at_top[0]):
             break
@@ -43,8 +43,8 @@ def whole_image_level(image: FloatArray, prior: ImagePrior) -> tuple[float, floa
         return 0.0, float(OCTAVES[0])
     rows, columns = (range(0, length - unit + 1, unit) for length in image.shape)
     pieces = [image[i : i + unit, j : j + unit] for i in rows for j in columns]
-    ends = log_sigma + NARROW * np.array([-1.0, 1.0])
-    slopes = [float(np.diff(_fits(piece, prior, ends))[0]) / (2.0 * NARROW) for piece in pieces]
+    ends = log_sigma + SLOPE_STEP * np.array([-1.0, 1.0])
+    slopes = [float(np.diff(_fits(piece, prior, ends))[0]) / (2.0 * SLOPE_STEP) for piece in pieces]
     spread = np.std(slopes, ddof=1) * np.sqrt(len(slopes)) if len(slopes) > 1 else np.sqrt(peak.curvature[0])
     whole = image.size / (len(pieces) * unit**2)  # what the pieces leave out counts as well
     sigma = float(np.exp(log_sigma))

@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatprior.arrays import FloatArray
-from heatprior.priors.patch_step import NoiseMap
 
 CHROMA = 4.0  # norm of the rows of the differences
 
@@ -36,21 +35,3 @@ def mixed(channels: Sequence[NDArray[Any]] | NDArray[Any], weights: FloatArray) 
     for channel, weight in zip(channels[1:], weights[1:], strict=True):
         total += np.multiply(channel, weight, dtype=np.float32)
     return total
-
-
-def mixed_noise(noises: Sequence[float | NoiseMap], weights: FloatArray) -> float | NoiseMap:
-    """The noise of Σ_c weights_c x_c: sqrt(Σ_c weights_c² sigma_c²)."""
-
-    def together(values: Sequence[float | FloatArray]) -> FloatArray:
-        squares = [weight**2 * np.square(value) for weight, value in zip(weights, values, strict=True)]
-        return np.asarray(np.sqrt(sum(squares)))
-
-    constants = [noise for noise in noises if isinstance(noise, float)]
-    maps = [noise for noise in noises if isinstance(noise, NoiseMap)]
-    if constants:
-        return float(together(constants))
-    return NoiseMap(
-        lambda rows: together([noise.rows(rows) for noise in maps]),
-        float(together([noise.lowest for noise in maps])),
-        float(together([noise.highest for noise in maps])),
-    )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -11,25 +10,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from heatprior.arrays import FloatArray
 from heatprior.errors import InvalidInputError
-from heatprior.priors.protocol import DiffusedPrior
-from heatprior.zoo import load
 
 WHITES = {np.dtype("u1"): 255.0, np.dtype("u2"): 65535.0, np.dtype("f4"): 1.0, np.dtype("f8"): 1.0}
 LARGEST_FLOAT = 10.0  # of an image scaled to [0, 1], noise and glare included; beyond it the scale is another one
 LARGEST_SIGMA = 10.0  # over full scale; beyond it a unit was mistaken
 DIM = 1 / 16  # a 16-bit image that stays below this part of its scale comes from a camera of fewer bits
-
-
-def as_prior(prior: str | PathLike[str] | DiffusedPrior) -> DiffusedPrior:
-    """A prior by name, by path, or as it is."""
-    if isinstance(prior, str | PathLike):
-        return load(prior)
-    if not isinstance(prior, DiffusedPrior):
-        raise InvalidInputError(
-            f"prior is {type(prior).__name__}; expected a name such as 'patch7', a path, or an object with log_prob, "
-            "score and sample"
-        )
-    return prior
 
 
 def as_pixels(image: ArrayLike) -> NDArray[Any]:
@@ -64,13 +49,13 @@ def as_white(white: float | None, pixels: NDArray[Any]) -> float:
         largest = max(float(np.fmax.reduce(pixels, axis=None)), -float(np.fmin.reduce(pixels, axis=None)))
         if largest > LARGEST_FLOAT:
             raise InvalidInputError(
-                f"the image is of floats up to {largest:g}, not scaled to [0, 1]; say what is full scale, such as "
-                "white=255"
+                f"the image is of floats up to {largest:g}, not scaled to [0, 1]; give the value of full "
+                "scale (white), such as 255"
             )
     elif pixels.dtype.itemsize == 2 and 0 < (brightest := int(pixels.max())) < DIM * default:
         warnings.warn(
-            f"the largest value of this 16-bit image is {brightest}; if full scale is less than 65535, give it: "
-            f"white={2 ** brightest.bit_length() - 1}",
+            f"the largest value of this 16-bit image is {brightest}; if full scale is less than 65535, give it "
+            f"(white), such as {2 ** brightest.bit_length() - 1}",
             stacklevel=3,
         )
     return default
@@ -89,7 +74,12 @@ def as_channels(pixels: NDArray[Any], channel_axis: int | None) -> NDArray[Any]:
     return np.moveaxis(pixels, channel_axis, -3)
 
 
-def as_sigma(sigma: ArrayLike, pixels: NDArray[Any], channel_axis: int | None, white: float) -> FloatArray:
+def in_unit_range(pixels: NDArray[Any], white: float) -> FloatArray:
+    """Grey levels from 0 to 1, in float32."""
+    return np.asarray(np.multiply(pixels, 1.0 / white, dtype=np.float32))
+
+
+def as_noise_level(sigma: ArrayLike, pixels: NDArray[Any], channel_axis: int | None, white: float) -> FloatArray:
     """The noise level in the units of the image: one number, one per channel (channels, 1, 1), or a map (..., H, W)."""
     if np.ma.is_masked(sigma):
         raise InvalidInputError("sigma holds masked values; give a positive number for every pixel")
@@ -106,7 +96,8 @@ def as_sigma(sigma: ArrayLike, pixels: NDArray[Any], channel_axis: int | None, w
         raise InvalidInputError(f"sigma is {bad:g}; expected a positive number, in the units of the image")
     if highest > LARGEST_SIGMA * white:
         raise InvalidInputError(
-            f"sigma is {highest:g} but full scale is {white:g}; give sigma in the units of the image, or give `white`"
+            f"sigma is {highest:g} but full scale is {white:g}; give sigma in the units of the image, or the value of "
+            "full scale (white)"
         )
     channels = as_channels(pixels, channel_axis)
     if values.ndim == 0 or values.shape == channels.shape[-2:]:

@@ -1,75 +1,109 @@
-"""One empirical-Bayes step of a whole image with any prior, in bounded memory if it is one on patches.
+"""Any object with log_prob, score and sample as a `Prior`: what it lacks is made from these three.
 
-Patch priors and mixtures have their fused kernels, a prior of whole images its own step. Any other prior gets its
-patches cut out, some thousand at a time, and Tweedie's formula applied to them.
+A step of an image is Tweedie's formula, on patches some thousand at a time, or on the whole image. If the object has no
+`patch_shape`, one sample has to tell.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import cached_property
 from math import isqrt
+from typing import Any, cast
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from heatprior.arrays import FloatArray
 from heatprior.errors import InvalidInputError
 from heatprior.kernels.patches import extract
 from heatprior.kernels.row_bands import Progress, Store, average_by_bands
-from heatprior.priors import mixture_step as mixture_averaging
-from heatprior.priors.gaussian_mixture import GaussianMixturePrior
-from heatprior.priors.patch import PatchPrior
-from heatprior.priors.patch_step import NoiseMap, average_posterior_changes, root_mean_squares
-from heatprior.priors.protocol import DiffusedPrior, ImagePrior, tweedie
-from heatprior.priors.whole_images import changes_of_image
+from heatprior.noise_model import Noise
+from heatprior.priors.protocol import DiffusedPrior, ImagePrior, Prior, tweedie
+from heatprior.priors.schedules import Schedules, schedules_on
+from heatprior.priors.whole_images import step_of_image
 
-COLUMNS = 4096  # patches of one row that are cut out at once
+TILE = 4096  # patches of one row that are extracted at once
 
 
-def patch_size(prior: DiffusedPrior) -> int:
-    """b of a prior on b×b patches, by the length of a sample; 1 for a prior of whole images of any size."""
-    if isinstance(prior, ImagePrior):
-        return 1
-    if isinstance(prior, PatchPrior):
-        return prior.filters.size
-    if isinstance(prior, GaussianMixturePrior):
-        return prior.size
-    pixels = prior.sample(1, rng=np.random.default_rng(0)).shape[-1]
-    if isqrt(pixels) ** 2 != pixels:
-        raise InvalidInputError(f"the samples of this prior have {pixels} pixels; patches must be square")
-    return isqrt(pixels)
+def complete(prior: object) -> Prior:
+    """The prior itself if it has all that is needed, else the prior with what it lacks."""
+    if hasattr(type(prior), "denoise_step"):
+        return cast("Prior", prior)
+    if not isinstance(prior, DiffusedPrior):
+        raise InvalidInputError(
+            f"prior is {type(prior).__name__}; expected a name such as 'patch7', a path, or an object with log_prob, "
+            "score and sample"
+        )
+    return AdaptedPrior(prior)
 
 
-def average_changes_of(
-    prior: DiffusedPrior, image: FloatArray, sigma: float | NoiseMap, store: Store, progress: Progress | None = None
-) -> None:
-    """Hand to `store`, band by band, the mean over patches of E[X | Y] − Y; the rows it is given may be overwritten."""
-    if isinstance(prior, PatchPrior):
-        average_posterior_changes(prior, image, sigma, store, progress)
-        return
-    if isinstance(prior, GaussianMixturePrior):
-        mixture_averaging.average_posterior_changes(prior, image, sigma, store, progress)
-        return
-    if isinstance(prior, ImagePrior):
-        store(slice(0, len(image)), changes_of_image(prior, image, sigma))
-        if progress is not None:
-            progress(1.0)
-        return
-    size = patch_size(prior)
-    width = image.shape[1]
+class AdaptedPrior:
+    """A `DiffusedPrior` on square patches, or an `ImagePrior`, with the rest of what a `Prior` is."""
 
-    def sum_of_changes(start: int, end: int) -> FloatArray:
-        total = np.zeros((end - start + size - 1, width), np.float32)
-        for row in range(start, end):
-            rows = slice(row, row + size)
-            sigmas = sigma if isinstance(sigma, float) else root_mean_squares(sigma.rows(rows), size)[0]
-            for left in range(0, width - size + 1, COLUMNS):
-                columns = slice(left, left + COLUMNS + size - 1)
-                patches = extract(image[rows, columns], size)
-                level = np.asarray(sigmas if isinstance(sigmas, float) else sigmas[left : left + COLUMNS])
-                changes = (tweedie(prior, patches, level) - patches).reshape(-1, size, size)
-                for i in range(size):
-                    for j in range(size):
-                        total[row - start + i, left + j : left + j + len(changes)] += changes[:, i, j]
-        return total
+    noise_likelihood = None
 
-    # in the caller's thread: not every prior may be called from several
-    average_by_bands((image.shape[0], width), size, sum_of_changes, store, progress, at_once=1)
+    def __init__(self, prior: DiffusedPrior) -> None:
+        self._prior = prior
+        self.card: Mapping[str, Any] = getattr(prior, "card", {})
+
+    def log_prob(self, y: FloatArray, sigma: ArrayLike) -> FloatArray:
+        """That of the object."""
+        return self._prior.log_prob(y, sigma)
+
+    def score(self, y: FloatArray, sigma: ArrayLike) -> FloatArray:
+        """That of the object."""
+        return self._prior.score(y, sigma)
+
+    def sample(self, count: int, sigma: ArrayLike = 0.0, *, rng: np.random.Generator) -> FloatArray:
+        """That of the object."""
+        return self._prior.sample(count, sigma, rng=rng)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._prior, name)
+
+    @cached_property
+    def patch_shape(self) -> tuple[int, ...]:
+        """That of the object, or of one of its samples; () if it is one of whole images."""
+        if isinstance(self._prior, ImagePrior):
+            return ()
+        told: tuple[int, ...] | None = getattr(self._prior, "patch_shape", None)
+        if told is not None:
+            return told
+        pixels = self._prior.sample(1, rng=np.random.default_rng(0)).shape[-1]
+        if isqrt(pixels) ** 2 != pixels:
+            raise InvalidInputError(f"the samples of this prior have {pixels} pixels; patches must be square")
+        return (isqrt(pixels), isqrt(pixels))
+
+    @property
+    def schedules(self) -> Schedules:
+        """Those of the card, if there is one."""
+        return schedules_on(self.card)
+
+    def denoise_step(self, image: FloatArray, noise: Noise, store: Store, progress: Progress | None = None) -> None:
+        """One step of empirical Bayes, see `Prior`."""
+        if isinstance(self._prior, ImagePrior):
+            step_of_image(self._prior, image, noise, store, progress)
+            return
+        size, width = self.patch_shape[0], image.shape[1]
+
+        def sum_of_changes(start: int, end: int) -> FloatArray:
+            total = np.zeros((end - start + size - 1, width), np.float32)
+            for row in range(start, end):
+                rows = slice(row, row + size)
+                sigmas = np.broadcast_to(noise.patches(rows, size), (1, width - size + 1))[0]
+                for left in range(0, width - size + 1, TILE):
+                    patches = extract(image[rows, left : left + TILE + size - 1], size)
+                    levels = noise.lowest if noise.is_constant else sigmas[left : left + TILE]
+                    changes = (tweedie(self._prior, patches, levels) - patches).reshape(-1, size, size)
+                    for i in range(size):
+                        for j in range(size):
+                            total[row - start + i, left + j : left + j + len(changes)] += changes[:, i, j]
+            return total
+
+        # in the caller's thread: not every prior may be called from several
+        average_by_bands((image.shape[0], width), size, sum_of_changes, store, progress, at_once=1)
+
+    def facts(self) -> dict[str, object]:
+        """Its class, and what its card says."""
+        return {"kind": type(self._prior).__name__, **self.card}

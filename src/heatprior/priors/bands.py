@@ -21,12 +21,17 @@ from scipy import fft
 from heatprior.arrays import FloatArray
 from heatprior.errors import InvalidInputError, PriorFileError
 from heatprior.kernels.lookup import look_up
+from heatprior.kernels.row_bands import Progress, Store
+from heatprior.noise_model import Noise
 from heatprior.priors.arguments import LARGEST_GREY
 from heatprior.priors.experts import Experts
+from heatprior.priors.protocol import ImagePrior
+from heatprior.priors.schedules import Schedules, schedules_on
+from heatprior.priors.whole_images import step_of_image
 from heatprior.store import PriorFile, write_prior_file
 
 CELLS = 2048  # of a table
-BEYOND = 6.0  # widths beyond the outermost mean that it reaches; further out a posterior mean is straight
+TAIL_WIDTHS = 6.0  # beyond the outermost mean that it reaches; further out a posterior mean is straight
 XIS = (1e-4, 1e4)  # norms of filters that are of any use
 
 Spectrum = NDArray[Any]  # (H, W // 2 + 1), real or complex: half the plane of frequencies
@@ -82,7 +87,7 @@ def shrunk(image: FloatArray, sigma: float, bands: Bands, norms: FloatArray, exp
 @lru_cache(maxsize=256)  # of several steps at one noise level
 def _table(expert: Experts, xi: float, sigma: float) -> tuple[FloatArray, float]:
     """sigma² xi (log psi)'(xi u) at equal steps of u, and how far out they reach."""
-    reach = (expert.reach + BEYOND * float(np.hypot(expert.base_sigma, xi * sigma))) / xi
+    reach = (expert.reach + TAIL_WIDTHS * float(np.hypot(expert.base_sigma, xi * sigma))) / xi
     places = np.linspace(-reach, reach, CELLS + 1)[:, None]
     return sigma**2 * xi * expert.first_derivative(xi * places, xi * sigma)[:, 0], reach
 
@@ -140,6 +145,37 @@ class BandPrior(Generic[BandsOf]):
     def parameters(self) -> int:
         """How many numbers were learnt: J of the filters and J L of the experts; the bands are given."""
         return self.norms.size + self.experts.logits.size
+
+    @property
+    def patch_shape(self) -> tuple[int, ...]:
+        """(): a prior of whole images of any size."""
+        return ()
+
+    @property
+    def schedules(self) -> Schedules:
+        """Of half-quadratic splitting, as the card says."""
+        return schedules_on(self.card)
+
+    @property
+    def noise_likelihood(self) -> None:
+        """It does not know patches: noise is told by the misfit of whole images."""
+        return
+
+    def denoise_step(
+        self: ImagePrior, image: FloatArray, noise: Noise, store: Store, progress: Progress | None = None
+    ) -> None:
+        """One step of empirical Bayes, see `Prior`."""
+        step_of_image(self, image, noise, store, progress)
+
+    def _facts(self, kind: str, bands: str) -> dict[str, object]:
+        facts: dict[str, object] = {
+            "name": self.card.get("name", "none"),
+            "kind": kind,
+            "bands": f"{self.bands.count}: {bands}",
+            "components": f"{self.experts.logits.shape[1]} per band, over responses of ±{self.experts.reach:g}",
+            "parameters": self.parameters,
+        }
+        return facts | {key: value for key, value in self.card.items() if key not in facts}
 
     def _save(self, path: str | PathLike[str], kind: str, tensors: dict[str, Any]) -> None:
         learnt: dict[str, Any] = {

@@ -122,6 +122,10 @@ class ConvolutionalPrior(BandPrior[Tiling]):
             laplacian += energy * float(expert.second_derivative(u[..., None], self.norms[j] * sigma).sum())
         return 0.5 * float(np.square(self.score(images, sigma)).sum()) + laplacian
 
+    def facts(self) -> dict[str, object]:
+        """What it is, for people to read."""
+        return self._facts(KIND, f"{self.bands.scales} rings of frequencies × {self.bands.orientations} orientations")
+
     def save(self, path: str | PathLike[str]) -> None:
         """Write the prior as one safetensors file, parameters in float32; the file appears only when it is whole."""
         bands = {"tiling": np.array([self.bands.scales, self.bands.orientations], np.int32)}

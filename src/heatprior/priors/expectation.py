@@ -19,7 +19,8 @@ import numpy as np
 from heatprior.arrays import FloatArray
 from heatprior.kernels.threads import for_each
 from heatprior.priors.arguments import as_patches
-from heatprior.priors.gaussian_mixture import LOG_2PI, GaussianMixturePrior
+from heatprior.priors.gaussian_mixture import GaussianMixturePrior
+from heatprior.priors.mixture_likelihood import LOG_2PI
 
 CHUNK = 2000  # patches that one thread does at a time
 LEAST_PART = 1e-3  # costs nothing measurable

@@ -22,14 +22,18 @@ from scipy.special import logsumexp, softmax
 
 from heatprior.arrays import FloatArray, IntArray
 from heatprior.errors import InvalidInputError, PriorFileError
+from heatprior.kernels.row_bands import Progress, Store
 from heatprior.kernels.threads import for_each, products_in_one_thread
+from heatprior.noise_model import Noise
 from heatprior.priors.arguments import as_patches, as_sigma, in_double
 from heatprior.priors.filters import FilterBank
+from heatprior.priors.mixture_likelihood import LOG_2PI, MixtureLikelihood
+from heatprior.priors.mixture_step import average_posterior_changes
 from heatprior.priors.protocol import Posterior
+from heatprior.priors.schedules import OF_MIXTURES, Schedules, schedules_on
 from heatprior.store import PriorFile, write_prior_file
 
 KIND = "mixture"
-LOG_2PI = float(np.log(2.0 * np.pi))
 ROOM = 1 << 20  # numbers of responses that each thread has in memory at once
 LEAST_VARIANCE = 1e-12  # of a direction, over grey levels squared: less is no density
 LEAST_WEIGHT = 1e-300  # of a component: none may be exactly zero
@@ -94,6 +98,21 @@ class GaussianMixturePrior:
     def size(self) -> int:
         """b, the side of a patch."""
         return isqrt(self.covariances.shape[1] + 1)
+
+    @property
+    def patch_shape(self) -> tuple[int, int]:
+        """(b, b)."""
+        return (self.size, self.size)
+
+    @property
+    def schedules(self) -> Schedules:
+        """Of half-quadratic splitting, as the card says."""
+        return schedules_on(self.card, OF_MIXTURES)
+
+    @cached_property
+    def noise_likelihood(self) -> MixtureLikelihood:
+        """How it tells the noise of patches."""
+        return MixtureLikelihood(self)
 
     @property
     def parameters(self) -> int:
@@ -200,6 +219,23 @@ class GaussianMixturePrior:
             of_shape = shapes == k
             patches[of_shape] = coordinates[of_shape] @ self.axes[k]
         return patches
+
+    def denoise_step(self, image: FloatArray, noise: Noise, store: Store, progress: Progress | None = None) -> None:
+        """Empirical Bayes with patch averaging, by the one shape that explains a patch best; see `Prior`."""
+        average_posterior_changes(self, image, noise, store, progress)
+
+    def facts(self) -> dict[str, object]:
+        """What it is, for people to read."""
+        shapes, contrasts = self.log_weights.shape
+        facts: dict[str, object] = {
+            "name": self.card.get("name", "none"),
+            "kind": KIND,
+            "patch size": f"{self.size}×{self.size} pixels",
+            "shapes": shapes,
+            "contrasts": f"{contrasts}, from {self.contrasts.min():.3g} to {self.contrasts.max():.3g}",
+            "parameters": self.parameters,
+        }
+        return facts | {key: value for key, value in self.card.items() if key not in facts}
 
     def save(self, path: str | PathLike[str], *, dtype: DTypeLike = np.float32) -> None:
         """Write the prior as one safetensors file, parameters in float32, or in float16: half the size.

@@ -1,12 +1,13 @@
 """Empirical Bayes with patch averaging for mixtures of Gaussians: one fast step of a whole image.
 
-As averaging.py for the patch prior. The posterior mean of a patch is that of the one shape that explains it best, found
-with the short cuts of kernels/shapes.py.
+As patch_step.py for the patch prior. The posterior mean of a patch is that of the one shape that explains it best,
+found with the short cuts of kernels/shapes.py.
 """
 
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,13 +15,15 @@ from heatprior.arrays import FloatArray
 from heatprior.kernels.candidates import CANDIDATES
 from heatprior.kernels.row_bands import Progress, Store, average_by_bands
 from heatprior.kernels.shapes import LANES, ShapeTables, add_changes
-from heatprior.priors.gaussian_mixture import GaussianMixturePrior
-from heatprior.priors.patch_step import NoiseMap, root_mean_squares
+from heatprior.noise_model import Noise
+
+if TYPE_CHECKING:
+    from heatprior.priors.gaussian_mixture import GaussianMixturePrior
 
 NEGLIGIBLE = 0.03  # variance of an axis, over that of the noise, below which it is taken for noise alone
 RARE = 1e-3  # part of the patches of a shape whose contrast may be larger than the one by which axes are chosen
 SUBSPACE = 24  # dimensions in which all shapes are compared
-LEVEL = 0.03  # step between the noise levels of tables for maps, of log sigma
+LOG_SIGMA_STEP = 0.03  # between the tables for maps
 TILE = 512  # columns of patches that are looked at together
 LEAST_SIGMA = 1e-5  # of a table; less noise than this changes nothing visibly
 
@@ -28,7 +31,7 @@ LEAST_SIGMA = 1e-5  # of a table; less noise than this changes nothing visibly
 def average_posterior_changes(
     prior: GaussianMixturePrior,
     image: FloatArray,
-    sigma: float | NoiseMap,
+    noise: Noise,
     store: Store,
     progress: Progress | None = None,
     *,
@@ -41,20 +44,17 @@ def average_posterior_changes(
     """
     size, width = prior.size, image.shape[1]
     columns = width - size + 1
-    if isinstance(sigma, float):
-        lowest = highest = max(sigma, LEAST_SIGMA)
-    else:
-        lowest, highest = max(sigma.lowest, LEAST_SIGMA), max(sigma.highest, LEAST_SIGMA)
-    steps = int(np.ceil(np.log(highest / lowest) / LEVEL))
+    lowest, highest = max(noise.lowest, LEAST_SIGMA), max(noise.highest, LEAST_SIGMA)
+    steps = int(np.ceil(np.log(highest / lowest) / LOG_SIGMA_STEP))
     sigmas = tuple(np.geomspace(lowest, highest, steps + 1).tolist())
     tables = shape_tables(prior, sigmas, negligible)
     constant = np.zeros((1, 1), np.int32)
 
     def sum_of_changes(start: int, end: int) -> FloatArray:
         levels = constant
-        if not isinstance(sigma, float):
-            noise = root_mean_squares(sigma.rows(slice(start, end + size - 1)), size)
-            places = np.log(np.maximum(noise, lowest) / lowest) * (steps / max(np.log(highest / lowest), 1e-9))
+        if not noise.is_constant:
+            sigma = noise.patches(slice(start, end + size - 1), size)
+            places = np.log(np.maximum(sigma, lowest) / lowest) * (steps / max(np.log(highest / lowest), 1e-9))
             levels = np.clip(np.rint(places), 0, steps).astype(np.int32)
         rows = np.ascontiguousarray(image[start : end + size - 1], np.float32)
         total = np.zeros(rows.shape, np.float32)

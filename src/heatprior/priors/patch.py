@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import product
 from os import PathLike
 from pathlib import Path
@@ -20,12 +21,17 @@ from numpy.typing import ArrayLike
 
 from heatprior.arrays import FloatArray
 from heatprior.errors import InvalidInputError, PriorFileError
+from heatprior.kernels.row_bands import Progress, Store
 from heatprior.kernels.threads import for_each
+from heatprior.noise_model import Noise
 from heatprior.priors.arguments import as_patches, as_sigma, in_double
 from heatprior.priors.experts import Experts
 from heatprior.priors.explicit_mixture import ExplicitMixture
 from heatprior.priors.filters import FilterBank
+from heatprior.priors.patch_likelihood import PatchLikelihood
+from heatprior.priors.patch_step import average_posterior_changes
 from heatprior.priors.protocol import Posterior
+from heatprior.priors.schedules import Schedules, schedules_on
 from heatprior.store import PriorFile, write_prior_file
 
 KIND = "patch"
@@ -61,9 +67,24 @@ class PatchPrior:
             )
 
     @property
+    def patch_shape(self) -> tuple[int, int]:
+        """(b, b)."""
+        return (self.filters.size, self.filters.size)
+
+    @property
     def size(self) -> int:
         """b, the side of a patch."""
         return self.filters.size
+
+    @property
+    def schedules(self) -> Schedules:
+        """Of half-quadratic splitting, as the card says."""
+        return schedules_on(self.card)
+
+    @cached_property
+    def noise_likelihood(self) -> PatchLikelihood:
+        """How it tells the noise of patches."""
+        return PatchLikelihood(self)
 
     @property
     def parameters(self) -> int:
@@ -131,6 +152,23 @@ class PatchPrior:
             responses = self.experts.sample(len(tau), tau, rng=rng)
             patches[start : start + CHUNK] = self.filters.reconstruct(responses)
         return patches
+
+    def denoise_step(self, image: FloatArray, noise: Noise, store: Store, progress: Progress | None = None) -> None:
+        """Empirical Bayes with patch averaging, section 4.3; see `Prior`."""
+        average_posterior_changes(self, image, noise, store, progress)
+
+    def facts(self) -> dict[str, object]:
+        """What it is, for people to read."""
+        norms = self.filters.norms
+        facts: dict[str, object] = {
+            "name": self.card.get("name", "none"),
+            "kind": KIND,
+            "patch size": f"{self.size}×{self.size} pixels",
+            "filters": f"{self.filters.count}, of norm {norms.min():.2g} to {norms.max():.2g}",
+            "components": f"{self.experts.logits.shape[1]} per filter, over responses of ±{self.experts.reach:g}",
+            "parameters": self.parameters,
+        }
+        return facts | {key: value for key, value in self.card.items() if key not in facts}
 
     def as_gaussian_mixture(self) -> ExplicitMixture:
         """The same density written out as L^J Gaussians on the patch space (Theorem 1). For tiny J and L only.

@@ -6,92 +6,56 @@ The posterior mean acts on each response by itself, so for one noise level it is
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import lru_cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.interpolate import CubicSpline
 
-from heatprior.arrays import FloatArray, IntArray
+from heatprior.arrays import FloatArray
 from heatprior.kernels.patch_averaging import ResponseTables, average_changes
 from heatprior.kernels.row_bands import Progress, Store
 from heatprior.kernels.threads import for_each
-from heatprior.priors.patch import PatchPrior
+from heatprior.noise_model import SAME_LEVEL, Noise
+
+if TYPE_CHECKING:
+    from heatprior.priors.patch import PatchPrior
 
 CELLS, MAP_CELLS = 1024, 512  # of a table; fewer for maps, which have many tables
 SPLINE_STEP = 4  # only every fourth level is computed: in log sigma the changes are smooth
-LEVEL = 0.03  # step between the noise levels of tables for maps, of log sigma
-CONSTANT = 1.0 + 1e-6  # a map whose ends differ by less than this factor has one noise level
+LOG_SIGMA_STEP = 0.03  # between the tables for maps
 NEARLY_NONE = 0.005  # noise on a response, over the width of its experts, that is too weak to change it visibly
-BEYOND = 6.0  # widths beyond the outermost mean that the tables reach; further out the posterior mean is straight
-
-
-class NoiseMap(NamedTuple):
-    """A noise level for each pixel, some rows at a time, all between `lowest` and `highest`."""
-
-    rows: Callable[[slice | IntArray], FloatArray]  # (rows, W)
-    lowest: float
-    highest: float
-
-
-def averaged_posterior_mean(prior: PatchPrior, image: FloatArray, sigma: float | FloatArray) -> FloatArray:
-    """The image (H, W) after one step at noise level `sigma`, in float32: right to about 1e-5 of full scale.
-
-    `sigma` may be a map (H, W): a patch then has one noise level, the root mean square over its pixels.
-    """
-    image = np.ascontiguousarray(image, np.float32)
-    result = np.empty_like(image)
-
-    def store(rows: slice, change: FloatArray) -> None:
-        np.add(image[rows], change, out=result[rows])
-
-    average_posterior_changes(prior, image, noise_of(sigma), store)
-    return result
-
-
-def noise_of(sigma: float | FloatArray | NoiseMap) -> float | NoiseMap:
-    """A map as its rows and its range; a number, or a map that is constant, as a number."""
-    if not isinstance(sigma, NoiseMap):
-        values = np.asarray(sigma)
-        sigma = NoiseMap(values.__getitem__, float(values.min()), float(values.max()))
-    return sigma.lowest if sigma.highest <= sigma.lowest * CONSTANT else sigma
+TAIL_WIDTHS = 6.0  # beyond the outermost mean that the tables reach; further out the posterior mean is straight
 
 
 def average_posterior_changes(
-    prior: PatchPrior, image: FloatArray, sigma: float | NoiseMap, store: Store, progress: Progress | None = None
+    prior: PatchPrior, image: FloatArray, noise: Noise, store: Store, progress: Progress | None = None
 ) -> None:
     """Hand to `store`, band by band, by how much one step changes the rows of an image (H, W) in float32.
 
-    The rows that `store` is given may be overwritten.
+    Where the noise varies, a patch has one level, the root mean square over its pixels. Right to about 1e-5 of full
+    scale.
     """
     filters, size = prior.filters.matrix, prior.filters.size
-    if isinstance(sigma, float):
-        average_changes(image, filters, response_tables(prior, sigma), store, progress=progress)
+    if noise.is_constant:
+        average_changes(image, filters, response_tables(prior, noise.lowest), store, progress=progress)
         return
-    noise = sigma  # a map
 
     def sigmas(start: int, end: int) -> FloatArray:
-        return root_mean_squares(noise.rows(slice(start, end + size - 1)), size)
+        return noise.patches(slice(start, end + size - 1), size)
 
     tables = tables_between(prior, noise.lowest, noise.highest)
     average_changes(image, filters, tables, store, sigmas=sigmas, progress=progress)
-
-
-def root_mean_squares(sigma: FloatArray, size: int) -> FloatArray:
-    """Of a map over every patch: (H, W) → (H − size + 1, W − size + 1)."""
-    squares = np.square(sigma, dtype=np.float32)
-    height, width = (length - size + 1 for length in squares.shape)
-    columns = sum(squares[i : i + height] for i in range(1, size)) + squares[:height]
-    return np.asarray(np.sqrt((sum(columns[:, i : i + width] for i in range(1, size)) + columns[:, :width]) / size**2))
 
 
 @lru_cache(maxsize=1)  # for the steps of one image, which share a range
 def tables_between(prior: PatchPrior, lowest: float, highest: float) -> ResponseTables:
     """Tables for all noise levels from lowest to highest."""
     indistinct = NEARLY_NONE * prior.experts.base_sigma / float(prior.filters.norms.max())
-    lowest, highest = max(lowest, indistinct), max(highest, indistinct * CONSTANT)
-    exact = np.linspace(np.log(lowest), np.log(highest), 4 + int(np.log(highest / lowest) / (SPLINE_STEP * LEVEL)))
+    lowest, highest = max(lowest, indistinct), max(highest, indistinct * SAME_LEVEL)
+    exact = np.linspace(
+        np.log(lowest), np.log(highest), 4 + int(np.log(highest / lowest) / (SPLINE_STEP * LOG_SIGMA_STEP))
+    )
     logarithms = np.linspace(exact[0], exact[-1], SPLINE_STEP * (len(exact) - 1) + 1)
     spline = CubicSpline(exact, for_each(lambda sigma: _changes(prior, sigma, MAP_CELLS), list(np.exp(exact))))
     changes = _between_chord_and_curve(spline(logarithms), 0)
@@ -130,9 +94,9 @@ def _between_chord_and_curve(values: FloatArray, axis: int) -> FloatArray:
 
 def _reach(prior: PatchPrior) -> float:
     """How far out a table reaches without noise."""
-    return prior.experts.reach + BEYOND * prior.experts.base_sigma
+    return prior.experts.reach + TAIL_WIDTHS * prior.experts.base_sigma
 
 
 def _growth(prior: PatchPrior) -> FloatArray:
     """How much further it reaches for each unit of noise, (J,)."""
-    return BEYOND * prior.filters.norms
+    return TAIL_WIDTHS * prior.filters.norms

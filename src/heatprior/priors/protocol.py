@@ -2,16 +2,23 @@
 
 Section 2.2 of the paper. `sigma` is the standard deviation of the noise, sqrt(2t), in the units of the patches: one
 number, or one per patch (an array that broadcasts against the leading axes of the patches). It is never state.
+
+`DiffusedPrior` and `ImagePrior` are what a user has to write. `Prior` is what the algorithms ask for: the priors of
+this package have all of it, and `adapter.complete` adds to any other what it lacks.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol, runtime_checkable
+from collections.abc import Mapping
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from heatprior.arrays import FloatArray
+from heatprior.arrays import FloatArray, IntArray
+from heatprior.kernels.row_bands import Progress, Store
+from heatprior.noise_model import Noise
+from heatprior.priors.schedules import Schedules
 
 
 class Posterior(NamedTuple):
@@ -70,7 +77,97 @@ class ImagePrior(DiffusedPrior, Protocol):
         ...
 
 
+class NoiseDirections(NamedTuple):
+    """J orthonormal directions of patches, how far clean patches spread in each, and which of them tell the noise."""
+
+    unit: FloatArray  # (J, a)
+    spread: FloatArray  # (J,)
+    weak: float  # a spread below this part of the noise is weak beside it
+    fewest: int  # directions that are used at least: the weakest
+
+
+class NoiseLikelihood(Protocol):
+    """How likely patches are at each noise level, by a prior whose density is known in some directions by themselves.
+
+    Patches have an unknown contrast, one of C. A block of patches_per_block² neighbours shares it.
+    """
+
+    @property
+    def size(self) -> int:
+        """b, the side of a patch."""
+        ...
+
+    @property
+    def directions(self) -> NoiseDirections:
+        """The directions to choose from."""
+        ...
+
+    @property
+    def contrast_weights(self) -> FloatArray | None:
+        """How frequent each contrast is, (C,); None if the prior does not know, and the image alone decides."""
+        ...
+
+    @property
+    def stride(self) -> int:
+        """Pixels between two patches, at least: closer ones tell hardly more."""
+        ...
+
+    @property
+    def most_patches(self) -> int:
+        """Of larger images, patches that lie further apart are taken."""
+        ...
+
+    @property
+    def photograph_error(self) -> tuple[float, float]:
+        """What photographs, unlike the prior, add to the variance of the noise: a constant, and a part of it."""
+        ...
+
+    def block_side(self, wanted: int) -> int:
+        """How many patches along the side of a block, of which `wanted` would suit filters."""
+        ...
+
+    def log_densities(self, image: FloatArray, sigmas: FloatArray, chosen: IntArray, stride: int) -> FloatArray:
+        """(S, C, rows, columns): of the patches of an image, stride pixels apart, in the chosen directions."""
+        ...
+
+
+class Prior(DiffusedPrior, Protocol):
+    """What restoring images, estimating noise and showing a prior need of it."""
+
+    @property
+    def card(self) -> Mapping[str, Any]:
+        """Where it comes from, and what suits it."""
+        ...
+
+    @property
+    def patch_shape(self) -> tuple[int, ...]:
+        """(b, b) pixels of a patch; () for a prior of whole images of any size."""
+        ...
+
+    @property
+    def schedules(self) -> Schedules:
+        """Noise levels and weights of half-quadratic splitting, step by step."""
+        ...
+
+    @property
+    def noise_likelihood(self) -> NoiseLikelihood | None:
+        """How it tells the noise of patches; None if it cannot."""
+        ...
+
+    def denoise_step(self, image: FloatArray, noise: Noise, store: Store, progress: Progress | None = None) -> None:
+        """Hand to `store`, some rows at a time, by how much E[X | Y] differs from the image (H, W), in float32.
+
+        Patches that overlap are averaged. The rows that `store` is given may be overwritten.
+        """
+        ...
+
+    def facts(self) -> dict[str, object]:
+        """What it is, in a few words each, for people to read."""
+        ...
+
+
 def tweedie(prior: DiffusedPrior, y: FloatArray, sigma: ArrayLike) -> FloatArray:
     """Posterior mean E[X | Y = y] = y + sigma² ∇ log f(y, t): Tweedie, Eq. (3)."""
     score = prior.score(y, sigma)
-    return np.asarray(y + np.square(sigma, dtype=np.float64)[..., None] * score).astype(score.dtype)
+    axes = (..., None, None) if isinstance(prior, ImagePrior) else (..., None)  # those of one image, or of one patch
+    return np.asarray(y + np.square(sigma, dtype=np.float64)[axes] * score).astype(score.dtype)

@@ -14,7 +14,6 @@ import numpy as np
 
 from heatprior.arrays import FloatArray
 from heatprior.errors import InvalidInputError, PriorFileError
-from heatprior.priors.gaussian_mixture import GaussianMixturePrior
 
 CARD_ENTRY = "hqs"
 LEAST_SIGMA = 1e-9  # has a logarithm; nobody tells it from no noise
@@ -86,11 +85,11 @@ def constant(schedule: Schedule) -> Schedules:
     return Schedules((1.0,), (schedule.levels,), (schedule.weights,))
 
 
-def schedules_of(prior: object) -> Schedules:
-    """What the prior's card says; if it says nothing, what is good for any prior of its kind."""
-    entry = getattr(prior, "card", {}).get(CARD_ENTRY)
+def schedules_on(card: Mapping[str, Any], otherwise: Schedule = GENERAL) -> Schedules:
+    """What a prior's card says; if it says nothing, the same schedule for every sigma."""
+    entry = card.get(CARD_ENTRY)
     if entry is None:
-        return constant(OF_MIXTURES if isinstance(prior, GaussianMixturePrior) else GENERAL)
+        return constant(otherwise)
     try:
         return _from_card(entry)
     except InvalidInputError as error:

@@ -121,6 +121,12 @@ class WaveletPrior(BandPrior[WaveletBasis]):
         height, width = (length // self.bands.unit * self.bands.unit for length in image.shape)
         return -float(self.log_prob(np.asarray(image, np.float64)[:height, :width], sigma))
 
+    def facts(self) -> dict[str, object]:
+        """What it is, for people to read."""
+        return self._facts(
+            KIND, f"{self.bands.levels} levels of an orthonormal wavelet of {self.bands.scaling.size} taps"
+        )
+
     def analyse(self, images: FloatArray) -> list[FloatArray]:
         """The coefficients of every band, (..., H / stride, W / stride) each."""
         return [c for c, _ in self._coefficients(images)]

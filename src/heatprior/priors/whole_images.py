@@ -11,13 +11,14 @@ import numpy as np
 from scipy.fft import next_fast_len
 
 from heatprior.arrays import FloatArray
-from heatprior.priors.patch_step import NoiseMap
+from heatprior.kernels.row_bands import Progress, Store
+from heatprior.noise_model import Noise
 from heatprior.priors.protocol import ImagePrior
 
 RATIO = 1.25  # at most, between the noise levels that stand for a map
 
 
-def changes_of_image(prior: ImagePrior, image: FloatArray, sigma: float | NoiseMap) -> FloatArray:
+def changes_of_image(prior: ImagePrior, image: FloatArray, noise: Noise) -> FloatArray:
     """By how much one step changes the pixels of an image (H, W), in float32."""
     before = prior.margin
     after = [next_fast_len(length + 2 * before, real=True) - length - before for length in image.shape]
@@ -27,12 +28,21 @@ def changes_of_image(prior: ImagePrior, image: FloatArray, sigma: float | NoiseM
     def at(level: float) -> FloatArray:
         return prior.denoised(extended, level)[inside] - extended[inside]
 
-    if isinstance(sigma, float):
-        return at(sigma)
-    steps = int(np.ceil(np.log(sigma.highest / sigma.lowest) / np.log(RATIO)))
-    levels = np.geomspace(sigma.lowest, sigma.highest, steps + 1)
-    place = np.log(sigma.rows(slice(0, len(image))) / sigma.lowest) / np.log(levels[1] / levels[0])
+    if noise.is_constant:
+        return at(noise.lowest)
+    steps = int(np.ceil(np.log(noise.highest / noise.lowest) / np.log(RATIO)))
+    levels = np.geomspace(noise.lowest, noise.highest, steps + 1)
+    place = np.log(noise.rows(slice(0, len(image))) / noise.lowest) / np.log(levels[1] / levels[0])
     changes = np.zeros(image.shape, np.float32)
     for number, level in enumerate(levels):
         changes += np.maximum(1.0 - np.abs(place - number), 0.0) * at(float(level))
     return changes
+
+
+def step_of_image(
+    prior: ImagePrior, image: FloatArray, noise: Noise, store: Store, progress: Progress | None = None
+) -> None:
+    """The same as a `denoise_step`: all rows at once."""
+    store(slice(0, len(image)), changes_of_image(prior, image, noise))
+    if progress is not None:
+        progress(1.0)

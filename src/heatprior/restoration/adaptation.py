@@ -20,11 +20,12 @@ from numpy.typing import ArrayLike, NDArray
 from heatprior.arrays import FloatArray
 from heatprior.errors import InvalidInputError
 from heatprior.images import image_files, read_grey
-from heatprior.pixels.inputs import as_channels, as_pixels, as_prior, as_sigma, as_white
+from heatprior.noise_model import Noise, as_noise
+from heatprior.pixels.inputs import as_channels, as_noise_level, as_pixels, as_white
 from heatprior.priors.expectation import Statistics, expected_statistics
 from heatprior.priors.gaussian_mixture import GaussianMixturePrior
-from heatprior.priors.patch_step import NoiseMap, noise_of, root_mean_squares
 from heatprior.priors.protocol import DiffusedPrior
+from heatprior.zoo import as_prior
 
 ROUNDS = 4
 STRENGTH = 300.0  # patches of every shape that the prior stands for
@@ -32,7 +33,7 @@ OLD = 0.5  # part of the weights that stays
 MOST_PATCHES = 10_000  # that are looked at: of larger images, patches that lie further apart
 LEAST_STRIDE = 2  # pixels between two patches: closer ones tell hardly more
 LEAST_PART = 0.03  # of a patch that a component has to explain for it to count: faster, and no worse
-LEVEL = 0.1  # step between the noise levels of patches under a map, of log sigma
+LOG_SIGMA_STEP = 0.1  # between the noise levels of patches under a map
 
 
 def adapt(
@@ -55,9 +56,9 @@ def adapt(
         pixels = as_pixels(one)
         full = as_white(white, pixels)
         channels = as_channels(pixels, channel_axis)
-        sigmas = np.broadcast_to(as_sigma(sigma, pixels, channel_axis, full), channels.shape)
+        sigmas = np.broadcast_to(as_noise_level(sigma, pixels, channel_axis, full), channels.shape)
         found += [
-            (np.asarray(channels[index] / full, np.float32), noise_of(np.asarray(sigmas[index] / full)))
+            (np.asarray(channels[index] / full, np.float32), as_noise(np.asarray(sigmas[index] / full)))
             for index in np.ndindex(channels.shape[:-2])
         ]
     return adapted(model, found)
@@ -78,7 +79,7 @@ def as_mixture(prior: str | PathLike[str] | DiffusedPrior) -> GaussianMixturePri
     return model
 
 
-def adapted(prior: GaussianMixturePrior, images: Sequence[tuple[FloatArray, float | NoiseMap]]) -> GaussianMixturePrior:
+def adapted(prior: GaussianMixturePrior, images: Sequence[tuple[FloatArray, Noise]]) -> GaussianMixturePrior:
     """The prior fitted to images (H, W), grey levels being 0 to 1, each with its noise; NaN pixels do not count."""
     positions = sum(image.size for image, _ in images)
     stride = max(LEAST_STRIDE, ceil(sqrt(positions / MOST_PATCHES)))
@@ -105,7 +106,7 @@ def _sums(prior: GaussianMixturePrior, groups: Sequence[tuple[FloatArray, float]
     return first
 
 
-def _groups(image: NDArray[Any], noise: float | NoiseMap, size: int, stride: int) -> list[tuple[FloatArray, float]]:
+def _groups(image: NDArray[Any], noise: Noise, size: int, stride: int) -> list[tuple[FloatArray, float]]:
     """Patches of (nearly) one noise level each."""
     if min(image.shape) < size:
         return []
@@ -113,8 +114,8 @@ def _groups(image: NDArray[Any], noise: float | NoiseMap, size: int, stride: int
     patches = sliding_window_view(image, (size, size))[::stride, ::stride][whole].reshape(-1, size**2)
     if len(patches) == 0:
         return []
-    if isinstance(noise, float):
-        return [(patches, noise)]
-    sigmas = root_mean_squares(noise.rows(slice(0, len(image))), size)[::stride, ::stride][whole]
-    levels = np.rint(np.log(np.maximum(sigmas, 1e-9)) / LEVEL)
-    return [(patches[levels == level], float(np.exp(LEVEL * level))) for level in np.unique(levels)]
+    if noise.is_constant:
+        return [(patches, noise.lowest)]
+    sigmas = noise.patches(slice(0, len(image)), size)[::stride, ::stride][whole]
+    levels = np.rint(np.log(np.maximum(sigmas, 1e-9)) / LOG_SIGMA_STEP)
+    return [(patches[levels == level], float(np.exp(LOG_SIGMA_STEP * level))) for level in np.unique(levels)]

@@ -7,17 +7,14 @@ coarse image then replaces the low frequencies of the denoised fine one, below `
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 from scipy.fft import dctn, idctn
 
-from heatprior.arrays import FloatArray, IntArray
-from heatprior.priors.patch_step import NoiseMap
+from heatprior.arrays import FloatArray
+from heatprior.noise_model import Noise
 
 EDGE = 0.5  # of the highest frequency of the coarse grid: there both scales count the same
 SOFTNESS = 0.1  # width of the transition, over that frequency
-Denoiser = Callable[[FloatArray, float | NoiseMap], FloatArray]
 
 
 def reduced(image: FloatArray) -> FloatArray:
@@ -27,23 +24,9 @@ def reduced(image: FloatArray) -> FloatArray:
     return np.asarray(idctn(low, norm="ortho") * _factor(image.shape, low.shape), np.float32)
 
 
-def noise_of_reduced(noise: float | NoiseMap, shape: tuple[int, int]) -> float | NoiseMap:
+def noise_of_reduced(noise: Noise, shape: tuple[int, int]) -> Noise:
     """The noise in a reduced image, of which the whole has this `shape`; a map by the mean variance of 2×2 pixels."""
-    small = (-(-shape[0] // 2), -(-shape[1] // 2))
-    factor = _factor(shape, small)
-    if isinstance(noise, float):
-        return noise * factor
-
-    def rows(wanted: slice | IntArray) -> FloatArray:
-        numbers = np.arange(small[0])[wanted]
-        halves = []
-        for offset in (0, 1):
-            squares = np.square(noise.rows(np.minimum(2 * numbers + offset, shape[0] - 1)), dtype=np.float32)
-            right = np.concatenate([squares[:, 1::2], squares[:, -1:]], axis=1)[:, : small[1]]
-            halves.append((squares[:, ::2] + right) / 2.0)
-        return np.asarray(factor * np.sqrt((halves[0] + halves[1]) / 2.0))
-
-    return NoiseMap(rows, noise.lowest * factor, noise.highest * factor)
+    return noise.halved(shape, _factor(shape, (-(-shape[0] // 2), -(-shape[1] // 2))))
 
 
 def merged(fine: FloatArray, coarse: FloatArray) -> FloatArray:

@@ -7,9 +7,11 @@ from pathlib import Path
 
 from heatprior.errors import InvalidInputError, PriorFileError
 from heatprior.priors import convolutional, gaussian_mixture, patch, wavelet
+from heatprior.priors.adapter import complete
 from heatprior.priors.convolutional import ConvolutionalPrior
 from heatprior.priors.gaussian_mixture import GaussianMixturePrior
 from heatprior.priors.patch import PatchPrior
+from heatprior.priors.protocol import DiffusedPrior, Prior
 from heatprior.priors.wavelet import WaveletPrior
 from heatprior.store import read_prior_file
 
@@ -46,6 +48,11 @@ def load(prior: str | PathLike[str]) -> AnyPrior:
     except PriorFileError as error:
         message = str(error)
         raise PriorFileError(message if str(path) in message else f"{path}: {message}") from error
+
+
+def as_prior(prior: str | PathLike[str] | DiffusedPrior) -> Prior:
+    """A prior by name, by path, or as it is, with all that the algorithms ask for."""
+    return load(prior) if isinstance(prior, str | PathLike) else complete(prior)
 
 
 def load_patch_prior(prior: str | PathLike[str]) -> PatchPrior:

@@ -1,0 +1,58 @@
+"""How an image is denoised: a method, at one scale or two, with the prior fitted to the image first or not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from heatprior.arrays import FloatArray
+from heatprior.kernels.row_bands import Progress
+from heatprior.noise_model import Noise, as_noise
+from heatprior.pixels.gaps import fill_missing
+from heatprior.priors.adapter import complete
+from heatprior.priors.protocol import DiffusedPrior, Prior
+from heatprior.restoration.adaptation import adapted, as_mixture
+from heatprior.restoration.scales import merged, noise_of_reduced, reduced
+from heatprior.restoration.splitting import span_of
+
+SCALES_ENTRY = "scales"  # of a card
+FINE_PART = 0.8  # of the time that two scales take
+
+
+class Recipe(NamedTuple):
+    """A method, whether the prior is adapted first, and at how many scales that is done."""
+
+    method: Callable[..., FloatArray]
+    adapt: bool = False
+    scales: int = 1
+
+    def follow(
+        self,
+        image: FloatArray,
+        sigma: float | FloatArray | Noise,
+        prior: DiffusedPrior,
+        progress: Progress | None = None,
+    ) -> FloatArray:
+        """The image (H, W), grey levels being 0 to 1, denoised: in float32."""
+        noise, model = as_noise(sigma), complete(prior)
+        small = (-(-image.shape[0] // 2), -(-image.shape[1] // 2))
+        if self.scales == 1 or min(small) < max(model.patch_shape, default=1):
+            return self._at_one_scale(image, noise, model, progress)
+        fine = self._at_one_scale(image, noise, model, span_of(progress, 0.0, FINE_PART))
+        whole = np.array(image, np.float32)
+        fill_missing(whole)
+        less = noise_of_reduced(noise, (whole.shape[0], whole.shape[1]))
+        coarse = self._at_one_scale(reduced(whole), less, model, span_of(progress, FINE_PART, 1.0))
+        return merged(fine, coarse)
+
+    def _at_one_scale(self, image: FloatArray, noise: Noise, prior: Prior, progress: Progress | None) -> FloatArray:
+        if self.adapt:
+            prior = adapted(as_mixture(prior), [(image, noise)])
+        return self.method(image, noise, prior=prior, progress=progress)
+
+
+def scales_on(card: Mapping[str, Any], method: str) -> int:
+    """At how many scales a prior's card says to denoise; one step of empirical Bayes is that and nothing else."""
+    return 2 if method == "hqs" and card.get(SCALES_ENTRY) == 2 else 1

@@ -1,0 +1,128 @@
+"""Restoring an image with a prior: one step of empirical Bayes, or half-quadratic splitting, section 4.3.
+
+Both replace patches by their posterior means, averaged where patches overlap (EB-PA): once at the noise level of the
+image, or in several steps at falling levels, between which the data term draws the estimate to what was observed
+(EPLL's scheme, with one step of empirical Bayes as the inner solution).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heatprior.arrays import FloatArray
+from heatprior.errors import InvalidInputError
+from heatprior.kernels.row_bands import Progress
+from heatprior.noise_model import Noise, as_noise
+from heatprior.pixels.gaps import Mirrored, fill_missing
+from heatprior.priors.adapter import complete
+from heatprior.priors.one_step import denoised_once
+from heatprior.priors.protocol import DiffusedPrior, Prior
+from heatprior.priors.schedules import Schedule, Schedules, constant
+from heatprior.restoration.data_terms import DataTerm, Observed, PartlyObserved
+
+ROWS_AT_ONCE = 64  # that are copied at a time
+
+
+def empirical_bayes(
+    image: FloatArray,
+    sigma: float | FloatArray | Noise,
+    *,
+    prior: DiffusedPrior,
+    progress: Progress | None = None,
+) -> FloatArray:
+    """E[X | Y] of every patch, averaged over the patches that hold a pixel: EB-PA, Eq. (3). (H, W), in float32.
+
+    `image` (H, W) has grey levels scaled to [0, 1], `sigma` is a number or a map; NaN pixels are filled first.
+    """
+    model = complete(prior)
+    check_holds_a_patch(image, model)
+    image = np.ascontiguousarray(image, np.float32)
+    if np.isnan(image.min()):
+        image = image.copy()
+        fill_missing(image)
+    return denoised_once(model, image, sigma, progress)
+
+
+def half_quadratic_splitting(
+    image: FloatArray,
+    sigma: float | FloatArray | Noise,
+    *,
+    prior: DiffusedPrior,
+    schedule: Schedule | None = None,
+    progress: Progress | None = None,
+) -> FloatArray:
+    """x ← w_k y + (1 − w_k) EB-PA(x, level_k sigma) for each step k, from x = y: (H, W), in float32.
+
+    `image` y (H, W) has grey levels scaled to [0, 1] and is mirrored beyond its edges; `sigma` is a number or a map. At
+    NaN pixels y has no weight: the prior fills them. The schedule is the one on the prior's card, unless given.
+    """
+    model = complete(prior)
+    check_holds_a_patch(image, model)
+    mirrored = Mirrored((image.shape[0], image.shape[1]), max(model.patch_shape, default=1) - 1)
+
+    def read(rows: Any) -> FloatArray:
+        return mirrored.rows(image.__getitem__, rows)
+
+    x = np.empty(mirrored.shape, np.float32)
+    for start in range(0, len(x), ROWS_AT_ONCE):
+        x[start : start + ROWS_AT_ONCE] = read(slice(start, start + ROWS_AT_ONCE))
+    missing = bool(np.isnan(x.min()))
+    if missing:
+        fill_missing(x)
+    data_term = PartlyObserved(read) if missing else Observed(read)
+    noise = as_noise(sigma).rearranged(mirrored.rows)
+    split(x, noise, model, data_term, model.schedules if schedule is None else constant(schedule), progress)
+    return x[mirrored.inside]
+
+
+def split(
+    x: FloatArray,
+    noise: Noise,
+    prior: Prior,
+    data_term: DataTerm,
+    schedules: Schedules,
+    progress: Progress | None = None,
+) -> None:
+    """Alternate the prior's half and the data's half of every step, in place on x (H, W) in float32."""
+    for step in range(schedules.steps):
+
+        def store(rows: slice, change: FloatArray, step: int = step) -> None:
+            change += x[rows]  # the prior's estimate
+            weight = schedules.weight(step, noise.rows(rows)).astype(np.float32)
+            x[rows] = data_term.draw_to_data(change, rows, weight)
+
+        prior.denoise_step(x, _noise_of_step(schedules, step, noise), store, part_of(progress, step, schedules.steps))
+
+
+def _noise_of_step(schedules: Schedules, step: int, noise: Noise) -> Noise:
+    """level_k sigma; the range of a map is that of all steps, so that they can share tables."""
+    levels = np.array(schedules.levels)
+    lowest, highest = float(levels.min()) * noise.lowest, float(levels.max()) * noise.highest
+    return noise.changed(lambda sigma: np.asarray(schedules.level(step, sigma) * sigma), lowest, highest)
+
+
+METHODS: dict[str, Callable[..., FloatArray]] = {"hqs": half_quadratic_splitting, "eb": empirical_bayes}
+
+
+def check_holds_a_patch(image: NDArray[Any], prior: Prior) -> None:
+    """Refuse images that are smaller than a patch."""
+    size = max(prior.patch_shape, default=1)
+    if image.ndim != 2 or min(image.shape) < size:
+        raise InvalidInputError(
+            f"the image has shape {image.shape} but the prior acts on patches of {size}×{size} pixels; "
+            "give a larger image, or a prior on smaller patches"
+        )
+
+
+def part_of(progress: Progress | None, number: int, count: int) -> Progress | None:
+    """The progress of one of `count` equal parts of a job."""
+    return span_of(progress, number / count, (number + 1) / count)
+
+
+def span_of(progress: Progress | None, start: float, end: float) -> Progress | None:
+    """The progress of a part of a job, from start to end."""
+    return None if progress is None else lambda fraction: progress(start + (end - start) * fraction)
