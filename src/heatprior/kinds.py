@@ -1,0 +1,82 @@
+"""The one list of the kinds of priors: what a file calls a kind, its class, how it is trained and how it is drawn.
+
+A new kind is its own files and one entry here. Classes and functions are named as "module:name" and imported when first
+used, so that this list costs nothing and every part of the package may read it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of prior.
+
+    `prior` is its class, with `from_file`; `training` the class of its settings, with `training(source)`, or None if it
+    is not learnt from patches; `picture` a function of the prior, the path, and the most parts to draw (None: as many
+    as fit well).
+    """
+
+    name: str
+    prior: str
+    training: str | None
+    picture: str
+
+    def prior_class(self) -> Any:
+        """The class of the priors."""
+        return _resolved(self.prior)
+
+    def training_config(self) -> Any:
+        """The class of the settings of a training; of the kinds in `trainable` only."""
+        if self.training is None:
+            raise LookupError(f"priors of kind {self.name} are not learnt from patches")
+        return _resolved(self.training)
+
+    def drawing(self) -> Any:
+        """The function that draws a prior into a file."""
+        return _resolved(self.picture)
+
+
+KINDS: dict[str, Kind] = {
+    kind.name: kind
+    for kind in (
+        Kind(
+            "patch",
+            prior="heatprior.priors.patch:PatchPrior",
+            training="heatprior.learning.patch_training:TrainingConfig",
+            picture="heatprior.pictures.patch_priors:draw_prior",
+        ),
+        Kind(
+            "mixture",
+            prior="heatprior.priors.gaussian_mixture:GaussianMixturePrior",
+            training="heatprior.learning.mixture_training:MixtureConfig",
+            picture="heatprior.pictures.mixture_priors:draw_mixture",
+        ),
+        Kind(
+            "convolutional",
+            prior="heatprior.priors.convolutional:ConvolutionalPrior",
+            training=None,
+            picture="heatprior.pictures.band_priors:draw_bands",
+        ),
+        Kind(
+            "wavelet",
+            prior="heatprior.priors.wavelet:WaveletPrior",
+            training=None,
+            picture="heatprior.pictures.band_priors:draw_bands",
+        ),
+    )
+}
+
+
+def trainable() -> list[str]:
+    """The names of the kinds that are learnt from patches."""
+    return [kind.name for kind in KINDS.values() if kind.training]
+
+
+def _resolved(name: str) -> Any:
+    """What "module:name" names."""
+    module, _, attribute = name.partition(":")
+    return getattr(import_module(module), attribute)
