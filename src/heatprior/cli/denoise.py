@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from heatprior.cli.jobs import Job
     from heatprior.images import ImageFile
     from heatprior.noise.estimation import NoiseReport
-    from heatprior.zoo import AnyPrior
+    from heatprior.priors.stored import StoredPrior
 
 SOME_FAILED = 1
 EXAMPLES = """\b
@@ -56,7 +56,7 @@ class Settings(NamedTuple):
 
     sigma: float | NDArray[Any] | None  # None: estimated
     noise: str
-    prior: AnyPrior
+    prior: StoredPrior
     method: str
     adapt: bool
     scales: int | None

@@ -62,7 +62,8 @@ def sample(
     from heatprior import load
     from heatprior.errors import InvalidInputError
     from heatprior.files import check_output, replacing
-    from heatprior.pictures.patch_priors import SUFFIXES, draw_patches
+    from heatprior.pictures.figures import SUFFIXES
+    from heatprior.pictures.patches import draw_patches
     from heatprior.priors.gaussian_mixture import GaussianMixturePrior
     from heatprior.priors.patch import PatchPrior
 

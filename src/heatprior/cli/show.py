@@ -46,9 +46,8 @@ def show(
     from heatprior import load
     from heatprior.errors import InvalidInputError
     from heatprior.files import check_output
-    from heatprior.pictures.band_priors import draw_bands
-    from heatprior.pictures.mixture_priors import SHAPES, draw_mixture
-    from heatprior.pictures.patch_priors import PAPER_FILTERS, SUFFIXES, draw_prior
+    from heatprior.kinds import KINDS
+    from heatprior.pictures.figures import SUFFIXES
     from heatprior.priors.gaussian_mixture import GaussianMixturePrior
     from heatprior.priors.patch import PatchPrior
 
@@ -57,14 +56,12 @@ def show(
         raise InvalidInputError(f"cannot write {output}: it must be a name that ends in {', '.join(SUFFIXES)}")
     check_output(output, force=force)
     loaded = load(prior)
+    KINDS[loaded.kind].drawing()(loaded, output, filters)
     if isinstance(loaded, PatchPrior):
-        draw_prior(loaded, output, filters=filters or PAPER_FILTERS)
         facts = _summary(loaded)
     elif isinstance(loaded, GaussianMixturePrior):
-        draw_mixture(loaded, output, shapes=filters or SHAPES)
         facts = _mixture_summary(loaded)
     else:
-        draw_bands(loaded, output)
         facts = _bands_summary(loaded)
     for name, value in facts.items():
         typer.echo(f"{_one_line(name):<12}{_one_line(value)}")
