@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 from matplotlib.figure import Figure
 
-from heatprior.pictures.patch_priors import COLOURS, save_figure
+from heatprior.pictures.figures import COLOURS, save_figure
 from heatprior.priors.bands import Shape
 from heatprior.records import write_record
 from heatprior.reproduction.heat_cases import convolutional_examples, heat_defects, two_pixels

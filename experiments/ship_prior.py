@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from heatprior import GaussianMixturePrior, load
-from heatprior.zoo import FOLDER
+from heatprior.zoo import FOLDER, load_patch_prior
 
 EPLL: dict[str, Any] = {
     "hqs": {
@@ -31,13 +31,14 @@ TWO_STEPS: dict[str, Any] = {"hqs": {"sigmas": [0.1], "levels": [[1.0, 0.4]], "w
 
 def main() -> None:
     run, name = sys.argv[1:]
-    prior = load(Path(run) / "prior.safetensors")
+    trained = Path(run) / "prior.safetensors"
+    prior = load(trained)
     path = FOLDER / f"{name}.safetensors"
     if isinstance(prior, GaussianMixturePrior):
         schedule = EPLL if len(prior.contrasts) == 1 else TWO_STEPS
         replace(prior, card={**prior.card, **schedule, "name": name}).save(path, dtype=np.float16)
     else:
-        replace(prior, card={**prior.card, "name": name}).save(path)
+        replace(load_patch_prior(trained), card={**prior.card, "name": name}).save(path)
 
 
 if __name__ == "__main__":

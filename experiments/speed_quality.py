@@ -20,7 +20,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
-from heatprior.pictures.patch_priors import COLOURS, save_figure
+from heatprior.pictures.figures import COLOURS, save_figure
 from heatprior.records import write_record
 
 LEVEL = 25  # 255 sigma

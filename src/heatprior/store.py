@@ -18,15 +18,10 @@ from safetensors.numpy import save_file
 
 from heatprior.errors import InvalidInputError, PriorFileError
 from heatprior.files import replacing
+from heatprior.kinds import KINDS
 
 FORMAT = "heatprior"
 VERSION = 1
-TENSORS = {  # what a file of each kind holds
-    "convolutional": {"norms", "log_weights", "reach", "tiling"},
-    "mixture": {"contrasts", "factors", "log_weights"},
-    "patch": {"filters", "log_weights", "reach"},
-    "wavelet": {"norms", "log_weights", "reach", "scaling", "levels"},
-}
 
 
 @dataclass(frozen=True)
@@ -36,6 +31,13 @@ class PriorFile:
     kind: str
     tensors: Mapping[str, np.ndarray[Any, Any]]
     card: Mapping[str, Any]
+
+    def named(self, *names: str) -> list[np.ndarray[Any, Any]]:
+        """The arrays of these names, which a prior cannot do without; a file that lacks any is refused."""
+        missing = sorted(set(names) - self.tensors.keys())
+        if missing:
+            raise PriorFileError(f"the file lacks {', '.join(missing)}; get a fresh copy")
+        return [self.tensors[name] for name in names]
 
 
 def write_prior_file(path: Path, contents: PriorFile) -> None:
@@ -70,9 +72,6 @@ def read_prior_file(path: Path) -> PriorFile:
         raise PriorFileError(
             f"{path} is not a prior, or is damaged or cut short ({error}); get a fresh copy or use prior.save"
         ) from error
-    missing = TENSORS[header["kind"]] - tensors.keys()
-    if missing:
-        raise PriorFileError(f"{path} lacks {', '.join(sorted(missing))}; get a fresh copy")
     return PriorFile(header["kind"], tensors, header["card"])
 
 
@@ -89,6 +88,6 @@ def _read_header(path: Path, metadata: Mapping[str, str]) -> dict[str, Any]:
         raise PriorFileError(
             f"{path} has layout version {header.get('version')} but this heatprior reads {VERSION}; update heatprior"
         )
-    if header.get("kind") not in TENSORS:
+    if header.get("kind") not in KINDS:
         raise PriorFileError(f"{path} holds a prior of unknown kind {header.get('kind')!r}; update heatprior")
     return header

@@ -179,7 +179,9 @@ def test_what_cannot_be_estimated_is_refused():
     with pytest.raises(
         hp.InvalidInputError, match=r"patch prior such as patch7, not with this one \(ExplicitMixture\)"
     ):
-        hp.estimate_sigma(np.zeros((9, 9)), prior=hp.priors.explicit_mixture.ExplicitMixture(np.zeros(1), np.zeros((1, 1)), np.eye(1)))
+        hp.estimate_sigma(
+            np.zeros((9, 9)), prior=hp.priors.explicit_mixture.ExplicitMixture(np.zeros(1), np.zeros((1, 1)), np.eye(1))
+        )
     for window in (0, "a"):
         with pytest.raises(hp.InvalidInputError, match=f"window is {window!r}"):
             hp.noise_map(np.zeros((9, 9)), window=window)

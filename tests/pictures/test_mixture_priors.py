@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from drawings import assert_all_text_is_inside_and_apart
 from examples import gaussian_mixture
-from test_patch_priors import assert_all_text_is_inside_and_apart
 
 from heatprior import GaussianMixturePrior, InvalidInputError
 from heatprior.pictures.mixture_priors import draw_mixture, mixture_figure
@@ -52,4 +52,4 @@ def test_it_is_written_in_the_format_of_its_name(tmp_path: Path, suffix: str):
 
 def test_no_shapes_are_refused(tmp_path: Path):
     with pytest.raises(InvalidInputError, match="at least one"):
-        draw_mixture(gaussian_mixture(2, 2), tmp_path / "picture.png", shapes=0)
+        draw_mixture(gaussian_mixture(2, 2), tmp_path / "picture.png", most=0)

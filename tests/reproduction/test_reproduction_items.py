@@ -9,7 +9,7 @@ import pytest
 from matplotlib.figure import Figure
 
 import heatprior as hp
-from heatprior.pictures.patch_priors import save_figure
+from heatprior.pictures.figures import save_figure
 from heatprior.reproduction.bench import Bench
 from heatprior.reproduction.denoising_table import TABLE
 from heatprior.reproduction.item import Check, verdict

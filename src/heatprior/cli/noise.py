@@ -98,7 +98,7 @@ def _check_outputs(output: Path | None, picture: Path | None, read: list[Path], 
     if output is not None and output.suffix.lower() != ".json":
         raise OutputFileError(f"cannot write {output}: it must be a name that ends in .json")
     if picture is not None:
-        from heatprior.pictures.patch_priors import SUFFIXES
+        from heatprior.pictures.figures import SUFFIXES
 
         if picture.suffix.lower() not in SUFFIXES:
             raise OutputFileError(f"cannot draw {picture}: it must be a name that ends in {', '.join(SUFFIXES)}")

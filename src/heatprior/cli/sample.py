@@ -65,7 +65,8 @@ def sample(
     from heatprior import load
     from heatprior.errors import InvalidInputError
     from heatprior.files import check_output, replacing
-    from heatprior.pictures.patch_priors import SUFFIXES, draw_patches
+    from heatprior.pictures.figures import SUFFIXES
+    from heatprior.pictures.patches import draw_patches
 
     suffix = output.suffix.lower()
     if suffix not in (*SUFFIXES, ".npy"):

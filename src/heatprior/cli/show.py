@@ -41,7 +41,7 @@ def show(
     from heatprior.errors import InvalidInputError
     from heatprior.files import check_output
     from heatprior.kinds import KINDS
-    from heatprior.pictures.patch_priors import SUFFIXES
+    from heatprior.pictures.figures import SUFFIXES
 
     output = output or Path(f"{Path(prior).stem or 'prior'}.png")
     if output.suffix.lower() not in SUFFIXES:
@@ -49,7 +49,7 @@ def show(
     check_output(output, force=force)
     loaded = load(prior)
     facts = loaded.facts()
-    KINDS[str(facts["kind"])].drawing()(loaded, output, filters)
+    KINDS[loaded.kind].drawing()(loaded, output, filters)
     for name, value in facts.items():
         typer.echo(f"{_one_line(name):<12}{_one_line(value)}")
     typer.echo(f"wrote {output}")

@@ -153,7 +153,8 @@ def draw(run: Run, loop: Loop, card: Mapping[str, str]) -> None:
     """How the training went, and the prior so far."""
     from heatprior.data.trials import LEVELS
     from heatprior.pictures.mixture_priors import draw_mixture
-    from heatprior.pictures.patch_priors import draw_log, draw_prior
+    from heatprior.pictures.patch_priors import draw_prior
+    from heatprior.pictures.training_logs import draw_log
     from heatprior.priors.patch import PatchPrior
 
     rows = run.log()

@@ -10,7 +10,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from heatprior.arrays import FloatArray
-from heatprior.pictures.patch_priors import COLOURS, HIGHEST, LONGEST_NAME, PAPER_SIGMAS, save_figure
+from heatprior.errors import InvalidInputError
+from heatprior.pictures.figures import COLOURS, name_on, save_figure
+from heatprior.pictures.patch_priors import PAPER_SIGMAS, POTENTIAL_RANGE
 from heatprior.priors.bands import image_of
 from heatprior.priors.convolutional import ConvolutionalPrior
 from heatprior.priors.wavelet import WaveletPrior
@@ -18,22 +20,30 @@ from heatprior.priors.wavelet import WaveletPrior
 COLUMNS = 9
 CELL_WIDTH, CELL_HEIGHT = 1.1, 1.9  # inches
 GRID = 256  # pixels of a side on which filters are drawn
-SEEN = 0.1  # of the largest value: less is grey, and cut off
+VISIBLE = 0.1  # of the largest value of a filter: less is grey, and cut off
 
 
-def draw_bands(prior: ConvolutionalPrior | WaveletPrior, path: Path) -> None:
-    """The filters, finest first, each as large as it is, above −log psi_j at the noise levels of the paper."""
-    count = prior.bands.count
+def draw_bands(prior: ConvolutionalPrior | WaveletPrior, path: Path, most: int | None = None) -> None:
+    """The filters, finest first, each as large as it is, above −log psi_j at the noise levels of the paper.
+
+    Of more than `most` bands, if given, the finest are shown.
+    """
+    if most is not None and most < 1:
+        raise InvalidInputError(f"{most} bands to draw; expected at least one")
+    total = prior.bands.count
+    count = total if most is None else min(most, total)
     columns = min(COLUMNS, count)
     rows = ceil(count / columns)
     figure = Figure(figsize=(max(columns * CELL_WIDTH, 5.2), rows * CELL_HEIGHT + 0.8), layout="constrained")
-    name = str(prior.card.get("name", "prior"))[:LONGEST_NAME]
-    figure.suptitle(f"{name}: {count} bands of whole images, finest first", fontsize=10, parse_math=False)
+    which = f"{count} of {total}" if count < total else f"{count}"
+    figure.suptitle(
+        f"{name_on(prior.card)}: {which} bands of whole images, finest first", fontsize=10, parse_math=False
+    )
     panels = figure.subplots(2 * rows, columns, squeeze=False)
     for panel in panels.flat:
         panel.set_axis_off()
     reach = prior.experts.reach
-    u = np.repeat(np.linspace(-reach, reach, 201)[:, None], count, axis=1)
+    u = np.repeat(np.linspace(-reach, reach, 201)[:, None], total, axis=1)
     potentials = [-prior.experts.log_density(u, sigma * prior.norms) for sigma in PAPER_SIGMAS]
     lowest, highest = min(p.min() for p in potentials), max(p.max() for p in potentials)
     for j in range(count):
@@ -45,7 +55,7 @@ def draw_bands(prior: ConvolutionalPrior | WaveletPrior, path: Path) -> None:
             plot.plot(u[:, 0], potential[:, j], color=colour, linewidth=1.0)[0]
             for potential, colour in zip(potentials, COLOURS, strict=True)
         ]
-        plot.set(xlim=(-reach, reach), ylim=(lowest - 0.5, min(highest, lowest + HIGHEST) + 0.5))
+        plot.set(xlim=(-reach, reach), ylim=(lowest - 0.5, min(highest, lowest + POTENTIAL_RANGE) + 0.5))
         plot.tick_params(labelsize=6, length=2, width=0.5, labelleft=column == 0)
     names = [f"σ = {sigma:g}" for sigma in PAPER_SIGMAS]
     figure.legend(lines, names, loc="outside lower center", ncols=len(names), fontsize=8, frameon=False)
@@ -64,6 +74,6 @@ def _draw_filter(panel: Axes, prior: ConvolutionalPrior | WaveletPrior, band: in
 def cut_out(kernel: FloatArray) -> FloatArray:
     """The part of a cyclic filter that can be seen, as a square around its middle."""
     middle = np.roll(kernel, (GRID // 2, GRID // 2), axis=(0, 1))
-    seen = np.argwhere(np.abs(middle) > SEEN * np.abs(middle).max())
+    seen = np.argwhere(np.abs(middle) > VISIBLE * np.abs(middle).max())
     low, high = int(seen.min()), int(seen.max()) + 1
     return middle[low:high, low:high]

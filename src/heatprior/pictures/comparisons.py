@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from heatprior.arrays import FloatArray
 from heatprior.errors import InvalidInputError
-from heatprior.pictures.patch_priors import save_figure
+from heatprior.pictures.figures import save_figure
 
 DPI = 100
 SMALLEST, LARGEST = (

@@ -10,24 +10,23 @@ from matplotlib.figure import Figure
 
 from heatprior.arrays import FloatArray
 from heatprior.errors import InvalidInputError
-from heatprior.pictures.patch_priors import COLOURS, save_figure
+from heatprior.pictures.figures import COLOURS, axes_at, name_on, save_figure
 from heatprior.priors.gaussian_mixture import GaussianMixturePrior
 
 SHAPES, AXES = 12, 12  # that are shown
 CELL, GAP, NAME, BARS = 0.62, 0.07, 1.15, 1.7  # inches: side of an axis, space between, room for text and for contrasts
 TOP, BOTTOM, LEFT, RIGHT = 0.72, 0.3, 0.12, 0.15
 NARROWEST = 5.5  # inches: room for the titles
-LONGEST_NAME = 20  # letters of the prior's name that fit into the title
 
 
-def draw_mixture(prior: GaussianMixturePrior, path: Path, *, shapes: int = SHAPES) -> None:
-    """The `shapes` most frequent covariances, a row each: weight, leading axes as patches, weights of the contrasts.
+def draw_mixture(prior: GaussianMixturePrior, path: Path, most: int | None = None) -> None:
+    """The most frequent covariances, 12 if `most` is None, a row each: weight, leading axes, weights of the contrasts.
 
     Below each axis stands its standard deviation, in grey levels of 255, at the mean contrast of the shape.
     """
-    if shapes < 1:
-        raise InvalidInputError(f"shapes is {shapes}; expected at least one to draw")
-    save_figure(mixture_figure(prior, shapes), path)
+    if most is not None and most < 1:
+        raise InvalidInputError(f"{most} shapes to draw; expected at least one")
+    save_figure(mixture_figure(prior, SHAPES if most is None else most), path)
 
 
 def mixture_figure(prior: GaussianMixturePrior, shapes: int = SHAPES) -> Figure:
@@ -44,10 +43,10 @@ def mixture_figure(prior: GaussianMixturePrior, shapes: int = SHAPES) -> Figure:
         _text(figure, LEFT, top + CELL / 2, f"shape {k + 1}\n{100 * weights[k].sum():.2g} % of patches")
         deviations = 255.0 * np.sqrt(prior.variances[k] * (share @ prior.contrasts))
         for i in range(across):
-            panel = _panel(figure, LEFT + NAME + i * (CELL + GAP), top, CELL, CELL)
+            panel = axes_at(figure, LEFT + NAME + i * (CELL + GAP), top, CELL, CELL)
             _draw_axis(panel, prior.axes[k, i].reshape(prior.size, prior.size), _grey(deviations[i]))
         if several:
-            bars = _panel(figure, left + 0.2, top, BARS, CELL)
+            bars = axes_at(figure, left + 0.2, top, BARS, CELL)
             _draw_contrasts(bars, prior.contrasts, share, last=row == len(frequent) - 1)
     _title(figure, prior, len(frequent), several=several)
     return figure
@@ -80,10 +79,8 @@ def _grey(deviation: float) -> str:
 def _title(figure: Figure, prior: GaussianMixturePrior, shown: int, *, several: bool) -> None:
     width, height = figure.get_size_inches()
     count, size = len(prior.covariances), prior.size
-    letters = str(prior.card.get("name", "prior"))[:LONGEST_NAME]
-    name = "".join(letter if letter.isascii() and letter.isprintable() else "?" for letter in letters)
     which = f"{shown} of {count} shapes" if shown < count else f"{count} shapes" if count > 1 else "1 shape"
-    _text(figure, LEFT, 0.22, f"{name}: {which} on {size}×{size} pixels, most frequent first", size=10)
+    _text(figure, LEFT, 0.22, f"{name_on(prior.card)}: {which} on {size}×{size} pixels, most frequent first", size=10)
     _text(figure, LEFT + NAME, 0.52, "axes by falling variance; below: standard deviation in grey levels of 255")
     if several:
         right = width - RIGHT - BARS / 2
@@ -94,9 +91,3 @@ def _title(figure: Figure, prior: GaussianMixturePrior, shown: int, *, several: 
 def _text(figure: Figure, left: float, top: float, text: str, *, size: float = 8) -> None:
     width, height = figure.get_size_inches()
     figure.text(left / width, 1 - top / height, text, fontsize=size, va="center", parse_math=False)
-
-
-def _panel(figure: Figure, left: float, top: float, width: float, height: float) -> Axes:
-    """Axes placed in inches from the top left corner of the figure."""
-    across, down = figure.get_size_inches()
-    return figure.add_axes((left / across, 1 - (top + height) / down, width / across, height / down))

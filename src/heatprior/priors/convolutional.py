@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from os import PathLike
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -49,6 +50,8 @@ class ConvolutionalPrior(BandPrior[Tiling]):
 
     Images `y` are (..., H, W) of any size, taken to be cyclic; `sigma` is one number or one per image.
     """
+
+    kind: ClassVar[str] = KIND
 
     @property
     def margin(self) -> int:
@@ -134,9 +137,7 @@ class ConvolutionalPrior(BandPrior[Tiling]):
     @classmethod
     def from_file(cls, contents: PriorFile) -> ConvolutionalPrior:
         """The inverse of `save`."""
-        norms, log_weights, reach, tiling = (
-            contents.tensors[name] for name in ("norms", "log_weights", "reach", "tiling")
-        )
+        norms, log_weights, reach, tiling = contents.named("norms", "log_weights", "reach", "tiling")
         if tiling.shape != (2,):
             raise PriorFileError(f"tiling has shape {tiling.shape}; expected two numbers, scales and orientations")
         try:

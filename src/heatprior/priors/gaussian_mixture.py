@@ -14,7 +14,7 @@ from functools import cached_property
 from math import isqrt
 from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
@@ -56,6 +56,7 @@ class GaussianMixturePrior:
     (..., b·b), float32 or float64, with grey levels scaled to [0, 1]; results have the same type.
     """
 
+    kind: ClassVar[str] = KIND
     covariances: FloatArray
     log_weights: FloatArray
     contrasts: FloatArray = field(default_factory=lambda: np.ones(1))
@@ -254,7 +255,7 @@ class GaussianMixturePrior:
     @classmethod
     def from_file(cls, contents: PriorFile) -> GaussianMixturePrior:
         """The inverse of `save`; refuses weights that do not sum to one and covariances that are none."""
-        factors, log_weights, contrasts = (contents.tensors[name] for name in ("factors", "log_weights", "contrasts"))
+        factors, log_weights, contrasts = contents.named("factors", "log_weights", "contrasts")
         entries = factors.shape[-1] if factors.ndim == 2 else 0
         dimension = (isqrt(8 * entries + 1) - 1) // 2
         if dimension * (dimension + 1) // 2 != entries or entries == 0 or log_weights.ndim != 2:

@@ -14,7 +14,7 @@ from functools import cached_property
 from itertools import product
 from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -55,6 +55,7 @@ class PatchPrior:
     `sigma` is the standard deviation of their noise, one number or one per patch.
     """
 
+    kind: ClassVar[str] = KIND
     filters: FilterBank
     experts: Experts
     card: Mapping[str, Any] = field(default_factory=dict)
@@ -201,8 +202,7 @@ class PatchPrior:
     @classmethod
     def from_file(cls, contents: PriorFile) -> PatchPrior:
         """The inverse of `save`; refuses filters that are not orthogonal and weights off the simplex."""
-        tensors = contents.tensors
-        filters, log_weights, reach = (tensors[name] for name in ("filters", "log_weights", "reach"))
+        filters, log_weights, reach = contents.named("filters", "log_weights", "reach")
         square = filters.ndim == 3 and filters.shape[1] == filters.shape[2]
         if not square or log_weights.ndim != 2 or reach.shape != (1,) or 0 in (filters.size, log_weights.size):
             raise PriorFileError(

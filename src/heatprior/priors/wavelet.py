@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from os import PathLike
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -49,6 +50,8 @@ class WaveletPrior(BandPrior[WaveletBasis]):
     Images `y` are (..., H, W), taken to be cyclic, their sides multiples of 2^levels; `sigma` is one number or one per
     image.
     """
+
+    kind: ClassVar[str] = KIND
 
     @property
     def margin(self) -> int:
@@ -143,8 +146,8 @@ class WaveletPrior(BandPrior[WaveletBasis]):
     @classmethod
     def from_file(cls, contents: PriorFile) -> WaveletPrior:
         """The inverse of `save`; refuses filters that are not orthonormal and weights off the simplex."""
-        norms, log_weights, reach, scaling, levels = (
-            contents.tensors[name] for name in ("norms", "log_weights", "reach", "scaling", "levels")
+        norms, log_weights, reach, scaling, levels = contents.named(
+            "norms", "log_weights", "reach", "scaling", "levels"
         )
         if levels.shape != (2,):
             raise PriorFileError(f"levels has shape {levels.shape}; expected two numbers, levels and splits")

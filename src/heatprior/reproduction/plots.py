@@ -5,7 +5,7 @@ from __future__ import annotations
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from heatprior.pictures.patch_priors import COLOURS
+from heatprior.pictures.figures import COLOURS
 
 DPI = 130
 BLACK, BLUE, GREEN, ORANGE, RED = COLOURS

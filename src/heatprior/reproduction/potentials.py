@@ -11,7 +11,8 @@ from matplotlib.figure import Figure
 from scipy.stats import spearmanr
 
 from heatprior.arrays import FloatArray
-from heatprior.pictures.patch_priors import COLOURS, by_norm, prior_figure
+from heatprior.pictures.figures import COLOURS
+from heatprior.pictures.patch_priors import by_norm, prior_figure
 from heatprior.priors.patch import PatchPrior
 from heatprior.reproduction.bench import TRAINING, Bench
 from heatprior.reproduction.item import Check, Finding, Item, Picture, Settings, Table

@@ -15,7 +15,7 @@ from typing import Any
 
 from heatprior import __version__
 from heatprior.errors import HeatpriorError, OutputFileError
-from heatprior.pictures.patch_priors import save_figure
+from heatprior.pictures.figures import save_figure
 from heatprior.records import write_record
 from heatprior.reproduction.bench import Bench
 from heatprior.reproduction.item import Item, verdict

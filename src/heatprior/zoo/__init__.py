@@ -6,23 +6,14 @@ from os import PathLike
 from pathlib import Path
 
 from heatprior.errors import InvalidInputError, PriorFileError
-from heatprior.priors import convolutional, gaussian_mixture, patch, wavelet
+from heatprior.kinds import KINDS
 from heatprior.priors.adapter import complete
-from heatprior.priors.convolutional import ConvolutionalPrior
-from heatprior.priors.gaussian_mixture import GaussianMixturePrior
 from heatprior.priors.patch import PatchPrior
 from heatprior.priors.protocol import DiffusedPrior, Prior
-from heatprior.priors.wavelet import WaveletPrior
+from heatprior.priors.stored import StoredPrior
 from heatprior.store import read_prior_file
 
 FOLDER = Path(__file__).parent
-AnyPrior = PatchPrior | GaussianMixturePrior | ConvolutionalPrior | WaveletPrior
-CLASSES: dict[str, type[AnyPrior]] = {
-    patch.KIND: PatchPrior,
-    gaussian_mixture.KIND: GaussianMixturePrior,
-    convolutional.KIND: ConvolutionalPrior,
-    wavelet.KIND: WaveletPrior,
-}
 
 
 def names() -> list[str]:
@@ -30,7 +21,7 @@ def names() -> list[str]:
     return sorted(path.stem for path in FOLDER.glob("*.safetensors"))
 
 
-def load(prior: str | PathLike[str]) -> AnyPrior:
+def load(prior: str | PathLike[str]) -> StoredPrior:
     """A shipped prior by its name (`"patch7"`), or any prior by the path of its file.
 
     >>> load("patch7").parameters
@@ -44,7 +35,8 @@ def load(prior: str | PathLike[str]) -> AnyPrior:
             raise PriorFileError(f"no prior is called {prior!r}; shipped are {', '.join(names())}; or give a path")
     try:
         contents = read_prior_file(path)
-        return CLASSES[contents.kind].from_file(contents)
+        loaded: StoredPrior = KINDS[contents.kind].prior_class().from_file(contents)
+        return loaded
     except PriorFileError as error:
         message = str(error)
         raise PriorFileError(message if str(path) in message else f"{path}: {message}") from error

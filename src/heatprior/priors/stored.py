@@ -1,0 +1,23 @@
+"""A prior that a file holds: what every kind offers beyond its density."""
+
+from __future__ import annotations
+
+from os import PathLike
+from typing import ClassVar, Protocol
+
+from heatprior.priors.protocol import Prior
+
+
+class StoredPrior(Prior, Protocol):
+    """A prior with a name for its kind (see `heatprior.kinds`) and a file of its own."""
+
+    kind: ClassVar[str]
+
+    @property
+    def parameters(self) -> int:
+        """How many numbers were learnt."""
+        ...
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the prior as one safetensors file."""
+        ...
