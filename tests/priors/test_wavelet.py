@@ -11,6 +11,7 @@ from heatprior import InvalidInputError
 from heatprior.priors.experts import Experts
 from heatprior.priors.filters import FilterBank
 from heatprior.priors.patch import PatchPrior
+from heatprior.priors.protocol import tweedie
 from heatprior.priors.wavelet import WaveletPrior
 from heatprior.priors.wavelet_bases import WaveletBasis, daubechies
 
@@ -172,3 +173,14 @@ def test_they_are_those_of_pywavelets():
 def test_what_makes_no_sense_is_refused(make, message):
     with pytest.raises(InvalidInputError, match=message):
         make()
+
+
+def test_tweedie_takes_one_sigma_for_each_image_even_where_there_are_as_many_as_rows():
+    prior = wavelet_prior(1, 2)
+    sigmas = np.linspace(0.05, 0.4, 8)
+    y = prior.sample(8, sigmas, rng=np.random.default_rng(0), shape=(8, 8))
+    each = [tweedie(prior, image, sigma) for image, sigma in zip(y, sigmas, strict=True)]
+    np.testing.assert_allclose(tweedie(prior, y, sigmas), each, rtol=1e-12)
+    np.testing.assert_allclose(tweedie(prior, y, sigmas), prior.posterior(y, sigmas).mean, rtol=1e-9, atol=1e-12)
+    wrong = y + sigmas[:, None] ** 2 * prior.score(y, sigmas)  # a sigma for each row
+    assert np.abs(wrong - each).max() > 1e-3

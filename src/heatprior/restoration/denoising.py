@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from os import PathLike
 from typing import Any, NamedTuple
 
@@ -111,6 +113,21 @@ def denoise_and_report(
     sigmas = np.broadcast_to(as_noise_level(sigma, pixels, channel_axis, full), channels.shape)
     model = as_mixture(prior) if adapt else as_prior(prior)
     recipe = Recipe(METHODS[method], adapt, scales or scales_on(model.card, method))
+    return Denoised(
+        _denoised(pixels, channel_axis, sigmas, full, partial(recipe.follow, prior=model), progress), report
+    )
+
+
+def _denoised(
+    pixels: NDArray[Any],
+    channel_axis: int | None,
+    sigmas: FloatArray,
+    full: float,
+    denoise_channel: Callable[..., FloatArray],
+    progress: Progress | None,
+) -> NDArray[Any]:
+    """Every image by itself, channel by channel, colours mixed first; `sigmas` (..., channels, H, W) are its units."""
+    channels = as_channels(pixels, channel_axis)
     result = np.empty_like(pixels)
     clean = as_channels(result, channel_axis)
     is_colour = channel_axis is not None and channels.shape[-3] == 3
@@ -125,11 +142,10 @@ def denoise_and_report(
         noisy = with_all_or_no_channel_missing(channels[job])
         noises = [_noise_of_channel(values, full) for values in sigmas[job]]
         parts = [
-            recipe.follow(
+            denoise_channel(
                 mixed(noisy, weights / full),
                 mixed_noise(noises, weights),
-                model,
-                part_of(progress, number * len(mix) + d, len(jobs) * len(mix)),
+                progress=part_of(progress, number * len(mix) + d, len(jobs) * len(mix)),
             )
             for d, weights in enumerate(mix)
         ]
@@ -139,7 +155,7 @@ def denoise_and_report(
             clean = as_channels(result, channel_axis)
         for channel, original, weights in zip(clean[job], channels[job], back, strict=True):
             _store(parts, weights, original, channel)
-    return Denoised(result, report)
+    return result
 
 
 def _noise_of_channel(values: FloatArray, full: float) -> Noise:
