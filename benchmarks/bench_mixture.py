@@ -24,7 +24,7 @@ from heatprior.kernels.candidates import CANDIDATES
 from heatprior.kernels.patches import average, extract
 from heatprior.kernels.threads import products_in_one_thread
 from heatprior.noise_model import ConstantNoise
-from heatprior.priors.mixture_step import NEGLIGIBLE, average_posterior_changes
+from heatprior.priors.mixture_step import NEGLIGIBLE, step_of_mixture
 
 SIDE = 512
 CROP = 256  # pixels of a side of what the plain evaluation gets: it is slow
@@ -183,7 +183,7 @@ def one_step(prior: GaussianMixturePrior, noisy: FloatArray, candidates: int, ne
     def store(rows: slice, change: FloatArray) -> None:
         result[rows] += change
 
-    average_posterior_changes(prior, noisy, ConstantNoise(SIGMA), store, candidates=candidates, negligible=negligible)
+    step_of_mixture(prior, noisy, ConstantNoise(SIGMA), store, candidates=candidates, negligible=negligible)
     return result
 
 

@@ -73,7 +73,7 @@ def test_a_picture_shows_the_map(run: Run, workplace: Path):
 
 @pytest.mark.usefixtures("workplace")
 def test_an_image_without_noise_is_said_to_have_none(run: Run):
-    assert "no noise to speak of" in run("noise", "plain.png").out
+    assert "no measurable noise" in run("noise", "plain.png").out
 
 
 def test_doubts_are_warnings(run: Run, workplace: Path):

@@ -70,7 +70,7 @@ def test_an_image_of_one_brightness_has_no_line():
 @pytest.mark.parametrize(
     ("image", "kind", "why"),
     [
-        (np.zeros((64, 64)), "affine", "there is no noise to speak of"),
+        (np.zeros((64, 64)), "affine", "there is no measurable noise"),
         (noisy(0.1)[:20, :20], "map", "too little of the image"),
         (0.5 + 0.001 * NOISE[:96, :96], "affine", "one brightness only"),
     ],

@@ -14,7 +14,7 @@ from heatprior.kernels.patches import average, extract
 from heatprior.noise_model import NoiseMap, as_noise, root_mean_squares
 from heatprior.priors import mixture_step as mixture_averaging
 from heatprior.priors.gaussian_mixture import GaussianMixturePrior
-from heatprior.priors.mixture_step import NEGLIGIBLE, average_posterior_changes
+from heatprior.priors.mixture_step import NEGLIGIBLE, step_of_mixture
 
 PRIOR = oriented_mixture()
 SHAPES = len(PRIOR.covariances)
@@ -36,7 +36,7 @@ def fast(prior, image, sigma, **options):
         result[rows] += change
 
     noise = sigma if isinstance(sigma, NoiseMap) else as_noise(sigma)
-    average_posterior_changes(prior, image, noise, store, **options)
+    step_of_mixture(prior, image, noise, store, **options)
     return result
 
 

@@ -69,7 +69,7 @@ def denoise(
         list[Path],
         typer.Argument(
             metavar="INPUT",
-            readable=False,  # an unreadable file is told like any bad one
+            readable=False,  # an unreadable file is reported like any other bad one
             help="Images (.png, .jpg, .tif, .npy), or folders of them.",
         ),
     ],
@@ -113,7 +113,7 @@ def denoise(
     """Remove Gaussian noise from images.
 
     Results have the type, the units and the metadata of the images, and the format of their name. Images in a folder
-    keep their place below OUT. A file that cannot be denoised is told, the others go on, and the exit code is 1.
+    keep their place below OUT. Files that cannot be denoised are reported, the rest is done, and the exit code is 1.
     """
     from heatprior import load
     from heatprior.cli.jobs import check_targets, plan
@@ -142,7 +142,7 @@ def denoise(
 
 
 def _denoise_all(jobs: list[Job], settings: Settings, output: Path) -> list[str]:
-    """Denoise what can be; what cannot is told at once, and returned."""
+    """Denoise every file that can be; report and return the failures."""
     from heatprior.cli.jobs import make_folder, remove_empty
     from heatprior.errors import HeatpriorError
 
@@ -169,7 +169,7 @@ def _advance(progress: Callable[[float], None], done: int, fraction: float) -> N
 
 
 def _denoise(job: Job, settings: Settings, progress: Callable[[float], None]) -> str:
-    """Read, denoise and write one image; tells what was done."""
+    """Read, denoise and write one image; returns a line that says what was done."""
     from heatprior.errors import InvalidInputError
     from heatprior.images import check_writable, read_image, write_image
     from heatprior.restoration.denoising import denoise_and_report

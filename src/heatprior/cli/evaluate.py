@@ -40,7 +40,9 @@ def evaluate(
     adapt: Adapt = False,
     scales: Scales = None,
     limit: Annotated[int | None, typer.Option(metavar="N", min=1, help="Take the first N images only.")] = None,
-    threads: Annotated[int, typer.Option(metavar="N", min=1, help="Cores; times are usually told for one.")] = 1,
+    threads: Annotated[
+        int, typer.Option(metavar="N", min=1, help="Cores to use; times are usually quoted for one.")
+    ] = 1,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="JSON", help="Write all figures to this file.")
     ] = None,

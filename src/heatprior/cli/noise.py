@@ -146,7 +146,7 @@ def in_words(channel: ChannelNoise, white: float) -> str:
     low, high = values["interval90"]
     sigma = f"sigma {values['sigma']:.3g}, 90 % from {low:.3g} to {high:.3g}"
     if values["sigma"] == 0:
-        sigma = f"no noise to speak of (sigma below {high:.2g})"
+        sigma = f"no measurable noise (sigma below {high:.2g})"
     line = ""
     if "gain" in values:
         line = (

@@ -20,7 +20,7 @@ Examples:
 """
 MOST_PATCHES = 10_000_000
 MOST_DRAWN = 1024  # patches of one noise level that a picture can still show
-PATCHES, IMAGES = 36, 1  # at each level, unless told otherwise
+PATCHES, IMAGES = 36, 1  # at each level, by default
 SIZE = "128x128"
 LARGEST_SIDE = 4096
 

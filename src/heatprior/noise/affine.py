@@ -25,7 +25,7 @@ ENDS = (0.05, 0.95)  # quantiles of brightness: the variance there is what is lo
 TURNS, STEPS = 6, 10  # of the fit, and of EM for the weights in each
 PSEUDO_COUNT = 0.02  # of the blocks of a group: pseudo-counts for the usual contrasts
 LEAST_VARIANCE = 1e-8
-LEAST_RANGE = 1e-3  # of brightness, in which two lines can be told apart
+LEAST_RANGE = 1e-3  # of brightness, below which a slope cannot be estimated
 DIFFERENCE = 0.02  # of log sigma, in second differences
 
 

@@ -1,6 +1,6 @@
 """Blocks of neighbouring patches that share a contrast, and their log-densities at many noise levels.
 
-One patch tells little about its contrast; a block of 7×7 overlapping patches tells enough, and texture is seldom
+One patch carries little information about its contrast; a block of 7×7 overlapping patches does, and texture is seldom
 smaller. The log-density of a block is the sum over its patches, for each noise level and contrast. A mixture of
 Gaussians knows patches well enough for each to be a block.
 """
@@ -48,7 +48,7 @@ def stride_for(likelihood: NoiseLikelihood, shape: tuple[int, ...]) -> int:
 def usable_patches(
     image: FloatArray, size: int, stride: int, clipped: Clipped, sigma: float | FloatArray
 ) -> NDArray[np.bool_]:
-    """Which patches, stride pixels apart, hold no NaN and are not clipped, so far as their mean tells under the noise.
+    """Which patches, stride pixels apart, hold no NaN and are not clipped, judged by their mean under the noise.
 
     Chosen by the mean, not by the pixels: patches without clipped pixels are those of weak noise.
     """

@@ -14,7 +14,7 @@ from heatprior.noise.levels import clipping
 
 MANY_CLIPPED = 0.02  # of the pixels
 COARSE = 0.5  # times the step between grey levels: noise weaker than this
-FEW_VALUES = 4096  # if an image has no more, the step between them is told
+FEW_VALUES = 4096  # with more distinct values than this, quantisation is not looked for
 SQUARE = 16  # pixels along the side of the squares that are searched for flat ones
 FLATTEST, FEWEST = 0.05, 8  # of the squares, and at least so many
 CORRELATED = 0.15  # correlation of neighbours that white noise does not reach
@@ -71,5 +71,5 @@ def _correlated(image: FloatArray, sigma: float) -> str:
         return ""
     return (
         f"neighbouring pixels are correlated ({correlation:.2f}) even where the image is flat, as after demosaicing or "
-        "JPEG, or by fine texture; sigma tells the white part only"
+        "JPEG, or by fine texture; sigma covers only the white part"
     )

@@ -1,4 +1,4 @@
-"""Noise that nobody has measured: one level, a line over brightness, or a map, chosen by evidence.
+"""Unknown noise: one level, a line over brightness, or a map, chosen by evidence.
 
 The evidence of a model is its log-likelihood less half its number of parameters times the logarithm of the number of
 blocks (BIC). The likelihood is divided first by how often it counts the same information, since patches overlap, and
@@ -203,7 +203,7 @@ def _too_few(local: LocalLevels) -> bool:
 def _why_constant(channel: ChannelNoise) -> str:
     """Why one level is all that was found."""
     if channel.level.sigma == 0.0:
-        return "there is no noise to speak of"
+        return "there is no measurable noise"
     if channel.local is None or _too_few(channel.local):
         return "too little of the image can be used"
     return "the image has one brightness only"

@@ -182,7 +182,7 @@ def clipping(image: FloatArray) -> Clipped:
 
 
 def likelihood_of(prior: Prior) -> NoiseLikelihood:
-    """How the prior tells the noise of patches; refuses one that cannot."""
+    """The likelihood by which the prior estimates noise from patches; refuses a prior without one."""
     if prior.noise_likelihood is None:
         kind = prior.facts().get("kind", type(prior).__name__)
         raise InvalidInputError(

@@ -30,7 +30,9 @@ TURNS, FIRST_TURNS = 4, 2  # of which the first have half the window, and weight
 ALIKE = 0.15  # difference of log sigma between windows that support each other
 PSEUDO_COUNT = 0.02  # of the number of blocks: pseudo-counts for the usual contrasts
 CUT = 3.0  # widths at which the weights end
-LEAST_WEIGHT = 0.1  # of all blocks in a window together; with less it tells nothing, and its neighbours decide
+LEAST_WEIGHT = (
+    0.1  # of all blocks in a window together; with less it carries no information, and is filled from its neighbours
+)
 UNKNOWN = 1.0  # relative error of such a window, and of one below the lowest level
 
 

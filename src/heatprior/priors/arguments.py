@@ -9,7 +9,7 @@ from heatprior.arrays import FloatArray
 from heatprior.errors import InvalidInputError
 
 LARGEST_GREY = 1e9  # beyond it squares might overflow float32
-LARGEST_SIGMA = 1e6  # of any use; beyond it squares might overflow
+LARGEST_SIGMA = 1e6  # beyond it squares might overflow
 
 
 def as_patches(y: FloatArray, size: int) -> FloatArray:
@@ -26,7 +26,7 @@ def as_patches(y: FloatArray, size: int) -> FloatArray:
 
 
 def in_double(patches: FloatArray) -> FloatArray:
-    """Patches in float64, none of them without a meaning."""
+    """Patches in float64, checked to be finite."""
     if not np.isfinite(patches).all():
         raise InvalidInputError("patches hold NaN or infinite values; fill or leave out such patches first")
     if np.abs(patches).max(initial=0.0) > LARGEST_GREY:

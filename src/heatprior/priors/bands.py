@@ -32,7 +32,7 @@ from heatprior.store import PriorFile, write_prior_file
 
 CELLS = 2048  # of a table
 TAIL_WIDTHS = 6.0  # beyond the outermost mean that it reaches; further out a posterior mean is straight
-XIS = (1e-4, 1e4)  # norms of filters that are of any use
+XIS = (1e-4, 1e4)  # range of the norms of filters
 
 Spectrum = NDArray[Any]  # (H, W // 2 + 1), real or complex: half the plane of frequencies
 Shape = tuple[int, int]
@@ -99,7 +99,7 @@ def one_by_one(experts: Experts) -> tuple[Experts, ...]:
 
 
 def as_images(y: FloatArray) -> FloatArray:
-    """Images (..., H, W) as float64, none of them without a meaning."""
+    """Images (..., H, W) as float64, checked to be finite."""
     y = np.asarray(y)
     if not np.issubdtype(y.dtype, np.floating):
         raise InvalidInputError(f"images are {y.dtype}; expected floats scaled to [0, 1] (divide 8-bit values by 255)")
@@ -158,7 +158,7 @@ class BandPrior(Generic[BandsOf]):
 
     @property
     def noise_likelihood(self) -> None:
-        """It does not know patches: noise is told by the misfit of whole images."""
+        """None: noise is estimated from the misfit of whole images instead."""
         return
 
     def denoise_step(

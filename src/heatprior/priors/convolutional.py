@@ -39,9 +39,9 @@ from heatprior.priors.tilings import Tiling
 from heatprior.store import PriorFile
 
 KIND = "convolutional"
-SIDE = 128  # pixels of a sample, unless told otherwise
+SIDE = 128  # pixels of a sample, by default
 HIGHEST = 30.0  # noise level, grey levels being 0 to 1, at which nothing of an image is left: samples start there
-LOWEST = 0.004  # noise that nobody sees: samples end there at the latest
+LOWEST = 0.004  # noise that is invisible: sampling ends there at the latest
 
 
 @dataclass(frozen=True, eq=False)

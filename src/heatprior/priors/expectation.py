@@ -1,4 +1,4 @@
-"""Expectation and maximisation for mixtures of Gaussians with contrasts, from clean patches or noisy ones.
+"""EM (expectation–maximisation) for mixtures of Gaussians with contrasts, from clean patches or noisy ones.
 
 Given a mixture and patches y with noise of known standard deviation sigma, every component (k, g) explains a patch with
 probability P(k, g | y), and if it does, the clean patch x has a Gaussian posterior. The sums
@@ -120,14 +120,14 @@ def maximised(
 def _tables(prior: GaussianMixturePrior, sigma: float, least_keep: float) -> _Tables:
     variances = prior.variances_at(sigma)  # (K, G, d)
     keep = 1.0 - sigma**2 / variances
-    told = keep > least_keep
+    informative = keep > least_keep
     return _Tables(
         prior.basis.T.astype(np.float32),
         np.ascontiguousarray(prior.turns.swapaxes(1, 2), np.float32),
         np.ascontiguousarray(-0.5 / variances.swapaxes(1, 2), np.float32),
         (prior.log_weights - 0.5 * (np.log(variances) + LOG_2PI).sum(axis=-1)).astype(np.float32),
-        np.where(told, keep, 0.0),
-        np.where(told, sigma**2 * keep / prior.contrasts[:, None], prior.variances[:, None, :]),
+        np.where(informative, keep, 0.0),
+        np.where(informative, sigma**2 * keep / prior.contrasts[:, None], prior.variances[:, None, :]),
     )
 
 
@@ -171,9 +171,9 @@ def _moments(prior: GaussianMixturePrior, tables: _Tables, u: FloatArray, parts:
             continue
         along, turned = np.zeros(moments.shape[1:]), u[some] @ turn
         for g, keep in enumerate(tables.keep[k].astype(np.float32)):
-            rows, told = np.nonzero(own[:, g])[0], np.count_nonzero(keep)  # axes descend by variance
-            x = turned[rows, :told] * np.sqrt(own[rows, g, None])
-            x *= keep[:told]
-            along[:told, :told] += x.T @ x
+            rows, informative = np.nonzero(own[:, g])[0], np.count_nonzero(keep)  # axes descend by variance
+            x = turned[rows, :informative] * np.sqrt(own[rows, g, None])
+            x *= keep[:informative]
+            along[:informative, :informative] += x.T @ x
         moments[k] = prior.turns[k].T @ along @ prior.turns[k]
     return moments

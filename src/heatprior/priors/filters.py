@@ -12,7 +12,7 @@ from scipy.fft import idctn
 from heatprior.arrays import FloatArray
 from heatprior.errors import InvalidInputError
 
-NORMS = (1e-9, 1e9)  # of filters of any use; float32 files hold them well
+NORMS = (1e-9, 1e9)  # of filters that float32 files can hold
 ORTHOGONALITY_TOLERANCE = 1e-5  # largest cosine between two filters: a hundred roundings of float32
 
 

@@ -28,7 +28,7 @@ from heatprior.noise_model import Noise
 from heatprior.priors.arguments import as_patches, as_sigma, in_double
 from heatprior.priors.filters import FilterBank
 from heatprior.priors.mixture_likelihood import LOG_2PI, MixtureLikelihood
-from heatprior.priors.mixture_step import average_posterior_changes
+from heatprior.priors.mixture_step import step_of_mixture
 from heatprior.priors.protocol import Posterior
 from heatprior.priors.schedules import OF_MIXTURES, Schedules, schedules_on
 from heatprior.store import PriorFile, write_prior_file
@@ -112,7 +112,7 @@ class GaussianMixturePrior:
 
     @cached_property
     def noise_likelihood(self) -> MixtureLikelihood:
-        """How it tells the noise of patches."""
+        """The likelihood by which noise is estimated from patches."""
         return MixtureLikelihood(self)
 
     @property
@@ -223,7 +223,7 @@ class GaussianMixturePrior:
 
     def denoise_step(self, image: FloatArray, noise: Noise, store: Store, progress: Progress | None = None) -> None:
         """Empirical Bayes with patch averaging, by the one shape that explains a patch best; see `Prior`."""
-        average_posterior_changes(self, image, noise, store, progress)
+        step_of_mixture(self, image, noise, store, progress)
 
     def facts(self) -> dict[str, object]:
         """What it is, for people to read."""

@@ -1,4 +1,4 @@
-"""How a mixture of Gaussians tells the noise: log-densities of patches of unknown contrast, at many noise levels.
+"""The likelihood of a noise level under a mixture of Gaussians: log-densities of patches of unknown contrast.
 
 f_g(y, sigma) = Σ_k π_k|g G(Q y; 0, c_g Q Σ_k Qᵀ + sigma² Id): what the mixture says of patches of its contrast c_g, in
 some orthonormal directions Q. The prior itself is Σ_g π_g f_g; an image has weights of its own, which are fitted to it.

@@ -28,7 +28,7 @@ TILE = 512  # columns of patches that are looked at together
 LEAST_SIGMA = 1e-5  # of a table; less noise than this changes nothing visibly
 
 
-def average_posterior_changes(
+def step_of_mixture(
     prior: GaussianMixturePrior,
     image: FloatArray,
     noise: Noise,

@@ -29,7 +29,7 @@ from heatprior.priors.experts import Experts
 from heatprior.priors.explicit_mixture import ExplicitMixture
 from heatprior.priors.filters import FilterBank
 from heatprior.priors.patch_likelihood import PatchLikelihood
-from heatprior.priors.patch_step import average_posterior_changes
+from heatprior.priors.patch_step import step_of_patch_prior
 from heatprior.priors.protocol import Posterior
 from heatprior.priors.schedules import Schedules, schedules_on
 from heatprior.store import PriorFile, write_prior_file
@@ -84,7 +84,7 @@ class PatchPrior:
 
     @cached_property
     def noise_likelihood(self) -> PatchLikelihood:
-        """How it tells the noise of patches."""
+        """The likelihood by which noise is estimated from patches."""
         return PatchLikelihood(self)
 
     @property
@@ -156,7 +156,7 @@ class PatchPrior:
 
     def denoise_step(self, image: FloatArray, noise: Noise, store: Store, progress: Progress | None = None) -> None:
         """Empirical Bayes with patch averaging, section 4.3; see `Prior`."""
-        average_posterior_changes(self, image, noise, store, progress)
+        step_of_patch_prior(self, image, noise, store, progress)
 
     def facts(self) -> dict[str, object]:
         """What it is, for people to read."""

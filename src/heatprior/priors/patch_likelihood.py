@@ -1,4 +1,4 @@
-"""How a patch prior tells the noise: log-densities of patches of unknown contrast, at many noise levels at once.
+"""The likelihood of a noise level under a patch prior: log-densities of patches of unknown contrast, level by level.
 
 A patch c·X of contrast c under noise has the density f(y / c, sigma / c) / c^J, f being the prior: exact and normalised
 like the prior itself, since the diffusion of a scaled density is the scaled diffusion. An image is a mixture of
@@ -52,7 +52,7 @@ class PatchLikelihood:
         return NoiseDirections(unit, spread, WEAK_SPREAD, -(-len(norms) // FEWEST_FILTERS))
 
     def block_side(self, wanted: int) -> int:
-        """As wanted: one patch tells little about its contrast."""
+        """As wanted: one patch carries little information about its contrast."""
         return wanted
 
     def log_densities(self, image: FloatArray, sigmas: FloatArray, chosen: IntArray, stride: int) -> FloatArray:

@@ -28,7 +28,7 @@ NEARLY_NONE = 0.005  # noise on a response, over the width of its experts, that 
 TAIL_WIDTHS = 6.0  # beyond the outermost mean that the tables reach; further out the posterior mean is straight
 
 
-def average_posterior_changes(
+def step_of_patch_prior(
     prior: PatchPrior, image: FloatArray, noise: Noise, store: Store, progress: Progress | None = None
 ) -> None:
     """Hand to `store`, band by band, by how much one step changes the rows of an image (H, W) in float32.

@@ -151,7 +151,7 @@ class Prior(DiffusedPrior, Protocol):
 
     @property
     def noise_likelihood(self) -> NoiseLikelihood | None:
-        """How it tells the noise of patches; None if it cannot."""
+        """The likelihood by which noise is estimated from patches; None if there is none."""
         ...
 
     def denoise_step(self, image: FloatArray, noise: Noise, store: Store, progress: Progress | None = None) -> None:

@@ -16,7 +16,7 @@ from heatprior.arrays import FloatArray
 from heatprior.errors import InvalidInputError, PriorFileError
 
 CARD_ENTRY = "hqs"
-LEAST_SIGMA = 1e-9  # has a logarithm; nobody tells it from no noise
+LEAST_SIGMA = 1e-9  # indistinguishable from no noise, but has a logarithm
 
 
 @dataclass(frozen=True)

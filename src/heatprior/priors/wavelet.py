@@ -40,7 +40,7 @@ from heatprior.priors.wavelet_bases import WaveletBasis
 from heatprior.store import PriorFile
 
 KIND = "wavelet"
-SIDE = 128  # pixels of a sample, unless told otherwise
+SIDE = 128  # pixels of a sample, by default
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,6 +1,6 @@
 """A prior fitted to noisy images themselves: the density of noisy patches is explicit, so likelihood is all it takes.
 
-Some rounds of expectation and maximisation on the patches of the image, its noise being part of the model
+Some rounds of EM on the patches of the image, its noise being part of the model
 (priors/expectation.py). The prior counts as `STRENGTH` patches of every shape at a stride of one:
 Σ_k ← (M_k + ρ Σ_k0) / (n_k + ρ), and weights are half old, half new. No clean pixel is needed.
 """

@@ -54,8 +54,8 @@ def denoise(
     integer type are rounded and clipped to it; floats are not clipped. Inside, all is float32.
 
     `sigma` is in the units of the image: one number, one per channel, or a map, (H, W) or of the shape of the image.
-    Without it the noise is estimated: `noise` says what kind it is, as in `estimate_noise`, which tells what was found.
-    It is always estimated with patch7, whatever `prior` is.
+    Without it the noise is estimated, always with patch7: `noise` says what kind it is, as in `estimate_noise`, which
+    reports what was found.
     `prior` is the name of a shipped prior, the path of one, or any `DiffusedPrior` on square patches
     or on whole images (`ImagePrior`).
     `method` is "hqs", half-quadratic splitting, or "eb", one step of empirical Bayes: faster, less good.
@@ -66,7 +66,7 @@ def denoise(
     noise of the mixed channels is correlated; each gets its right variance, and the correlation is ignored.) Any other
     number of channels: each by itself.
     `white` is the value that stands for full scale, which the prior needs to know: 255, 65535 or 1.0 by type.
-    `progress` is told the fraction done, 0 to 1, now and then.
+    `progress` is called with the fraction done, 0 to 1.
     """
     return denoise_and_report(
         image,

@@ -66,7 +66,7 @@ def evaluate(
             for level in levels:
                 sigma = level / GREY_LEVELS
                 noisy = with_noise(clean, number, sigma)
-                if number == 0:  # what is compiled or loaded once is no matter of images
+                if number == 0:  # warm up: compiling and loading happen once and do not count
                     denoiser(noisy[:WARM_UP, :WARM_UP], sigma)
                 start = time.perf_counter()
                 denoised = denoiser(noisy, sigma)
@@ -98,7 +98,7 @@ def quality(image: FloatArray, clean: FloatArray) -> tuple[float, float]:
 
 @contextmanager
 def limited_threads(threads: int) -> Iterator[None]:
-    """Compute in so many threads; matrix products in one each."""
+    """Limit computing to this many threads, with one BLAS thread in each."""
     before = numba.get_num_threads()
     try:
         numba.set_num_threads(threads)
