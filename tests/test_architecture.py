@@ -18,6 +18,7 @@ MAY_IMPORT = {
     "errors": set(),
     "files": {"errors"},
     "kinds": set(),
+    "version": set(),
     "store": BOTTOM | {"kinds"},
     "records": BOTTOM,
     "images": BOTTOM,
@@ -28,7 +29,7 @@ MAY_IMPORT = {
     "pixels": BOTTOM | {"priors", "zoo"},
     "pictures": BOTTOM | {"priors"},
     "noise": BOTTOM | {"kernels", "priors", "zoo", "pixels"},
-    "learning": BOTTOM | {"kinds", "kernels", "priors", "data", "images", "store"},
+    "learning": BOTTOM | {"kinds", "version", "kernels", "priors", "data", "images", "store"},
     "restoration": BOTTOM | {"kernels", "priors", "zoo", "images", "data", "pixels", "noise"},
 }
 EVERYTHING_BELOW = set(MAY_IMPORT)
