@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -29,6 +30,7 @@ def checked_kind(kind: str | None) -> str | None:
 def as_settings(kind: str, options: Mapping[str, Any]) -> dict[str, Any]:
     """Options as settings of that kind of prior; options of another kind are refused."""
     config = KINDS[kind].training_config()
+    known = names_of_settings(kind)
     settings = dict(options)
     for short, names in config.shorthands.items():
         if short in settings:
@@ -38,12 +40,17 @@ def as_settings(kind: str, options: Mapping[str, Any]) -> dict[str, Any]:
                 )
             settings |= dict.fromkeys(names, settings.pop(short))
     for name in settings:
-        if name not in config.__dataclass_fields__:
-            other = next(o for o in trainable() if name in KINDS[o].training_config().__dataclass_fields__)
+        if name not in known:
+            other = next(other for other in trainable() if name in names_of_settings(other))
             raise typer.BadParameter(
                 f"{_option(name)} belongs to --kind {other} and this is --kind {kind}; leave it out"
             )
     return settings
+
+
+def names_of_settings(kind: str) -> set[str]:
+    """The settings of the training of a kind of prior."""
+    return {field.name for field in fields(KINDS[kind].training_config())}
 
 
 def _option(name: str) -> str:
