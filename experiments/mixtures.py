@@ -22,7 +22,7 @@ from heatprior import denoise, load
 from heatprior.arrays import FloatArray
 from heatprior.data import bsds500
 from heatprior.data.trials import FIRST_SEED, LEVELS
-from heatprior.records import commit_of, write_record
+from heatprior.records import running_commit, write_record
 from heatprior.restoration.evaluation import Summary, evaluate, summarise
 
 RESULT = Path(__file__).parent / "results" / "mixtures.json"
@@ -61,7 +61,7 @@ def main() -> None:
     if len(files) == len(found) and not arguments.validation:
         before = json.loads(RESULT.read_text()) if RESULT.exists() else {"rows": {}}
         commits = before.get("commits", dict.fromkeys(before["rows"], before.get("commit")))
-        commits |= dict.fromkeys(rows, commit_of(RESULT.parent))  # of each row, since others stay
+        commits |= dict.fromkeys(rows, running_commit())  # of each row, since others stay
         about = {"images": len(files), "first_seed": FIRST_SEED, "threads": arguments.threads, "commits": commits}
         write_record(RESULT, {**about, "rows": before["rows"] | rows})
         print(f"wrote {RESULT}")

@@ -19,7 +19,7 @@ from tqdm import tqdm
 from heatprior import load
 from heatprior.data import bsds500
 from heatprior.data.trials import FIRST_SEED, LEVELS
-from heatprior.records import commit_of, write_record
+from heatprior.records import running_commit, write_record
 from heatprior.reproduction.denoising_table import METHODS
 from heatprior.reproduction.denoising_table import measured as measured_lines
 from heatprior.reproduction.published import TABLE1 as PAPER
@@ -46,7 +46,7 @@ def main() -> None:
         for method in METHODS:
             lines = measured(files, prior, method, arguments.threads)
             show(prior, method, lines, with_paper=not arguments.validation)
-            about = {"commit": commit_of(RESULT.parent), "threads": arguments.threads}
+            about = {"commit": running_commit(), "threads": arguments.threads}
             rows.append({"prior": prior, "method": method, **about, "levels": [line._asdict() for line in lines]})
     if len(files) == len(found) and not arguments.validation:
         before = json.loads(RESULT.read_text())["measured"] if RESULT.exists() else []

@@ -19,7 +19,7 @@ from tqdm import tqdm
 from heatprior import denoise, load
 from heatprior.data import bsds500
 from heatprior.data.trials import FIRST_SEED, LEVELS
-from heatprior.records import commit_of, write_record
+from heatprior.records import running_commit, write_record
 from heatprior.restoration.evaluation import Summary, evaluate, summarise
 
 PRIORS = ("patch7", "conv", "wavelet-density", "wavelet")
@@ -67,7 +67,7 @@ def add_row(images: int, name: str, method: str, lines: list[Summary]) -> None:
     rows: list[dict[str, Any]] = json.loads(RESULT.read_text())["measured"] if RESULT.is_file() else []
     rows = [row for row in rows if (row["prior"], row["method"]) != (name, method)]
     levels = [line._asdict() for line in lines]
-    about = {"prior": name, "method": method, "commit": commit_of(RESULT.parent), "parameters": load(name).parameters}
+    about = {"prior": name, "method": method, "commit": running_commit(), "parameters": load(name).parameters}
     rows.append({**about, "levels": levels})
     write_record(RESULT, {"images": images, "first_seed": FIRST_SEED, "threads": 1, "measured": rows})
 

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -13,11 +12,7 @@ import numpy as np
 from scipy.stats import kstest
 
 from heatprior.priors.protocol import DiffusedPrior, tweedie
-
-# Central differences of order eight. With steps of 5 % of the width of the density (1 % of its square in time) their
-# truncation error is about 1e-9 of the derivative at worst; rounding adds about 1e-13.
-SPACE_STEP, TIME_STEP = 0.05, 0.01
-STENCIL = ((1, 4 / 5), (2, -1 / 5), (3, 4 / 105), (4, -1 / 280))
+from heatprior.reproduction.heat_residual import SPACE_STEP, derivative, heat_terms
 
 # On Gaussians the trapezoidal rule errs by exp(−2π² width² / step²): by 3e-18 with steps of 0.7 widths.
 QUADRATURE_STEP = 0.7
@@ -52,11 +47,6 @@ class Span:
         return Grid(lines, points, float(np.prod([line[1] - line[0] for line in lines])))
 
 
-def derivative(function: Callable[[np.ndarray], np.ndarray], step) -> np.ndarray:
-    """f'(0) of a function of a real number (or of an array of independent ones, with one step each)."""
-    return sum(c * (function(k * step) - function(-k * step)) for k, c in STENCIL) / step
-
-
 def score_is_the_gradient_of_log_prob(prior: DiffusedPrior, span: Span, y, sigma) -> None:
     """To 1e-6, in units of one over the width of the density: the score of a Gaussian at one standard deviation."""
     width = span.narrowest(sigma)
@@ -68,15 +58,9 @@ def score_is_the_gradient_of_log_prob(prior: DiffusedPrior, span: Span, y, sigma
 def log_prob_solves_the_heat_equation(prior: DiffusedPrior, span: Span, y, sigma: float) -> None:
     """∂t log f = Δ log f + |∇ log f|², t = sigma²/2, to 1e-7 of its largest term, in units of the width."""
     width = span.narrowest(sigma)
-    variance_step = min(TIME_STEP * width**2, sigma**2 / 4)
-    in_time = 2.0 * derivative(lambda h: prior.log_prob(y, np.sqrt(np.maximum(sigma**2 + h, 0.0))), variance_step)
-    laplacian = sum(
-        derivative(lambda h, e=axis: prior.score(y + h * e, sigma) @ e, SPACE_STEP * width) for axis in span.axes
-    )
-    drift = (prior.score(y, sigma) ** 2).sum(axis=-1)
-    residual = width**2 * np.abs(in_time - laplacian - drift)
-    largest = width**2 * np.max(np.abs([in_time, laplacian, drift]), axis=0)
-    np.testing.assert_array_less(residual, 1e-7 * np.maximum(1.0, largest))
+    terms = heat_terms(prior.log_prob, prior.score, y, span.axes, sigma, span.widths.min())
+    largest = width**2 * np.max(np.abs(terms), axis=0)
+    np.testing.assert_array_less(width**2 * np.abs(terms.residual), 1e-7 * np.maximum(1.0, largest))
 
 
 def mass_is_one(prior: DiffusedPrior, span: Span, sigma: float) -> None:

@@ -18,6 +18,7 @@ MAY_IMPORT = {
     "errors": set(),
     "files": {"errors"},
     "kinds": set(),
+    "version": set(),
     "store": BOTTOM | {"kinds"},
     "records": BOTTOM,
     "images": BOTTOM,
@@ -29,7 +30,7 @@ MAY_IMPORT = {
     "pixels": BOTTOM,
     "pictures": BOTTOM | {"priors"},
     "noise": BOTTOM | {"kernels", "noise_model", "priors", "zoo", "pixels"},
-    "learning": BOTTOM | {"kernels", "noise_model", "priors", "data", "images", "store", "kinds"},
+    "learning": BOTTOM | {"kernels", "noise_model", "priors", "data", "images", "store", "kinds", "version"},
     "restoration": BOTTOM | {"kernels", "noise_model", "priors", "zoo", "images", "data", "pixels", "noise"},
 }
 EVERYTHING_BELOW = set(MAY_IMPORT)

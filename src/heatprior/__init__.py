@@ -5,6 +5,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from heatprior.version import __version__ as __version__
+
 if TYPE_CHECKING:
     from heatprior.errors import (
         DataMissingError,
@@ -15,9 +17,9 @@ if TYPE_CHECKING:
         PriorFileError,
         TrainingError,
     )
-    from heatprior.learning.loop import train
     from heatprior.learning.mixture_training import MixtureConfig
     from heatprior.learning.patch_training import TrainingConfig
+    from heatprior.learning.train import train
     from heatprior.noise.estimation import LocalNoise, NoiseReport, estimate_noise, noise_map
     from heatprior.noise.levels import NoiseLevel, estimate_sigma
     from heatprior.priors.convolutional import ConvolutionalPrior
@@ -30,8 +32,6 @@ if TYPE_CHECKING:
     from heatprior.restoration.adaptation import adapt
     from heatprior.restoration.denoising import denoise
     from heatprior.zoo import load
-
-__version__ = "0.1.0"
 
 # Where each public name lives. They are imported when first used: `import heatprior` costs nothing.
 _HOME = {
@@ -62,7 +62,7 @@ _HOME = {
     "estimate_sigma": "noise.levels",
     "load": "zoo",
     "noise_map": "noise.estimation",
-    "train": "learning.loop",
+    "train": "learning.train",
     "tweedie": "priors.protocol",
 }
 

@@ -1,10 +1,12 @@
-"""Measured figures as JSON, with what made them: version, commit, time and kind of machine."""
+"""Measured figures as JSON, with what made them: commit, time, Python, and the processor, on which speed depends."""
 
 from __future__ import annotations
 
 import json
+import os
 import platform
 import subprocess
+import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,29 +14,70 @@ from typing import Any
 
 from heatprior.files import replacing
 
+CPU_INFO = Path("/proc/cpuinfo")
+VECTOR_FEATURES = ("sse4_2", "avx", "fma", "f16c", "asimd", "sve")  # how the names of those that matter begin
+OVERRIDES = ("NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES", "OPENBLAS_CORETYPE")  # settings that do without some of them
+
 
 def write_record(path: Path, result: Mapping[str, Any]) -> None:
     """Write `result`, and beside it where it comes from; the folder is made if it is not there."""
     about = {
-        "commit": commit_of(path.parent),
+        "commit": running_commit(),
         "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "python": platform.python_version(),
         "machine": platform.machine(),
+        **processor(),
     }
     path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path) as temporary:
         temporary.write_text(json.dumps({**about, **result}, indent=2) + "\n")
 
 
-def commit_of(folder: Path) -> str:
-    """The commit of the checkout that the record is written into, or "unknown"."""
+def running_commit() -> str:
+    """The commit of the code that runs: of this package or, if it is installed elsewhere, of the script; or "unknown".
+
+    A "+" stands for changes that are not committed.
+    """
+    script = getattr(sys.modules.get("__main__"), "__file__", None)
+    for file in (Path(__file__), Path(script) if script else None):
+        if file is not None and (commit := commit_of(file.resolve())):
+            return commit
+    return "unknown"
+
+
+def commit_of(file: Path) -> str | None:
+    """The commit of the checkout that tracks `file`, with a "+" if files beside or below it differ; None if none does.
+
+    A file that merely lies inside a checkout, as those of an installed package in `.venv` do, is not part of it.
+    """
+    if _git(file.parent, "ls-files", "--error-unmatch", "--", file.name) is None:
+        return None
+    commit = _git(file.parent, "rev-parse", "--short", "HEAD")
+    changed = _git(file.parent, "status", "--porcelain", "--untracked-files=no", "--", "*.py")
+    return f"{commit}+" if commit and changed else commit
+
+
+def _git(folder: Path, *arguments: str) -> str | None:
+    """What git answers in a folder, or None."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    command = ["git", "-C", str(folder), *arguments]
     try:
-        answer = subprocess.run(
-            ["git", "-C", str(folder.parent), "rev-parse", "--short", "HEAD"],
-            capture_output=True,
-            text=True,
-            check=True,
-        )
+        answer = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
     except (OSError, subprocess.CalledProcessError):
-        return "unknown"
+        return None
     return answer.stdout.strip()
+
+
+def processor() -> dict[str, Any]:
+    """Model, number of cores and vector instructions of the processor, and what keeps the compiler from using them."""
+    known: dict[str, str] = {}
+    if CPU_INFO.is_file():
+        lines = (line.partition(":") for line in CPU_INFO.read_text(errors="replace").splitlines())
+        known = {name.strip().lower(): value.strip() for name, _, value in lines}
+    flags = (known.get("flags") or known.get("features") or "").split()
+    return {
+        "processor": known.get("model name") or platform.processor() or "unknown",
+        "cores": os.cpu_count(),
+        "cpu_features": sorted(flag for flag in flags if flag.startswith(VECTOR_FEATURES)),
+        **{name.lower(): os.environ[name] for name in OVERRIDES if name in os.environ},
+    }

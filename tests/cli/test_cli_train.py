@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 import inspect
 import json
 import os
@@ -137,7 +138,7 @@ def test_options_reach_the_settings(run: Run):
 )
 def test_every_default_in_the_help_is_that_of_the_settings(config: type, words: str, not_offered: set[str]):
     """The help must not load the settings, which load numba: so it repeats their defaults."""
-    fields = config.__dataclass_fields__
+    fields = {field.name: field for field in dataclasses.fields(config)}
     shown = {}
     for name, parameter in inspect.signature(module.train, eval_str=True).parameters.items():
         (option, *_) = parameter.annotation.__metadata__
@@ -209,6 +210,23 @@ def test_force_begins_anew_and_resume_goes_on(run: Run):
         ("photos -o mine --sigma -1", "0 ≤ min"),
         ("photos -o mine --sigma 0.1 --sigma-max 0.4", "leave out"),
         ("photos -o mine --optimizer newton", "--help"),
+        ("photos -o mine --seed -1", "seed is -1; expected at least 0"),
+        ("photos -o mine --filter-rate nan", "filter_rate is nan; expected a finite number"),
+        ("photos -o mine --filter-rate 1e9", "filter_rate is 1e+09; expected 0 to 1"),
+        ("photos -o mine --logit-rate inf", "logit_rate is inf; expected a finite number"),
+        ("photos -o mine --reach nan", "reach is nan"),
+        ("photos -o mine --reach 1e300", "reach is 1e+300; expected 0.001 to 1000"),
+        ("photos -o mine --sigma 1e-320", "too small"),
+        ("photos -o mine --sigma-max inf", "sigma_max is inf; expected a finite number"),
+        ("photos -o mine --sigma 1e9", "divide by 255"),
+        ("photos -o mine --components 1000000000", "at most 10000"),
+        ("photos -o mine --steps 99999999999", "at most 1000000000"),
+        ("photos -o mine --averaged 0", "at least 1"),
+        ("photos -o mine --kind mixture --sigma nan", "sigma is nan; expected a finite number"),
+        ("photos -o mine --kind mixture --seed -5", "seed is -5; expected at least 0"),
+        ("photos -o mine --kind mixture --contrasts 500", "contrasts is 500; expected at most 40"),
+        ("photos -o mine --kind mixture --shapes 10000000", "at most 100000"),
+        ("photos -o mine --checkpoint nan", "checkpoint"),
         ("photos -o mine --resume", "leave out --resume"),
         ("photos -o mine --kind wavelet", "--help"),
         ("photos -o mine --shapes 5", "--shapes belongs to --kind mixture and this is --kind patch; leave it out"),
@@ -238,7 +256,10 @@ def test_refuses_in_one_line_and_leaves_nothing(run: Run, workplace: Path, argum
         ("photos -o mine --resume --steps 30", "was begun with steps = 20 and cannot go on with 30"),
         ("photos -o mine --resume --seed 3", "was begun with seed = 0"),
         ("other -o mine --resume", "not those with which"),
-        ("-o mine --resume --kind mixture", "was begun with --kind patch; leave that out"),
+        (
+            "-o mine --resume --kind mixture",
+            "was begun with kind = patch and cannot go on with mixture",
+        ),
         ("-o mine --resume --shapes 3", "--shapes belongs to --kind mixture and this is --kind patch"),
     ],
 )
@@ -289,7 +310,7 @@ def test_a_full_disk_is_one_line(run: Run, workplace: Path, monkeypatch: pytest.
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(runs, "save_file", fill)
-    assert_refused(run("train", "photos", "-o", "mine", *QUICK), "make room, then go on with --resume")
+    assert_refused(run("train", "photos", "-o", "mine", *QUICK), "make room, then resume the run")
     assert not list((workplace / "mine").glob(".*"))
     monkeypatch.undo()
     monkeypatch.chdir(workplace)

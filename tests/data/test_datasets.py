@@ -7,7 +7,7 @@ from scipy.stats import chisquare
 from synthetic import folder_of_images
 
 from heatprior import InvalidInputError
-from heatprior.data.datasets import PatchSource, folder_files, read_images, scaled
+from heatprior.data.datasets import PatchSource, folder_files, in_unit_range, read_images
 
 
 def numbered_images():
@@ -88,8 +88,8 @@ def test_images_of_one_kind_stay_as_they_are():
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_scaled_images_lie_between_zero_and_one(kind):
-    image = scaled(KINDS[kind])
+def test_images_in_unit_range_lie_between_zero_and_one(kind):
+    image = in_unit_range(KINDS[kind])
     assert image.dtype == np.float32
     np.testing.assert_allclose(image, GREY / 255, rtol=0, atol=6e-8)
 

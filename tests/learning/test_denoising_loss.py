@@ -5,7 +5,7 @@ import pytest
 from synthetic import landscape, sparse_prior
 
 from heatprior.kernels import threads
-from heatprior.learning.averaging import AveragingStep, add_up, cut
+from heatprior.learning.averaging_gradient import AveragingStep, add_up, cut
 from heatprior.learning.denoising import EDGE, EXPONENT, Denoising, NoisyCrops
 from heatprior.priors.one_step import denoised_once
 from heatprior.priors.schedules import Schedule

@@ -1,4 +1,4 @@
-"""Records sum up the steps between them, with and without a break; `train` is the whole of it in one call."""
+"""Log entries sum up the steps between them, with and without a break; `train` is the whole of it in one call."""
 
 import numpy as np
 import pytest
@@ -8,9 +8,10 @@ from synthetic import folder_of_images, landscape
 import heatprior as hp
 from heatprior.data.datasets import PatchSource
 from heatprior.learning import loop as module
-from heatprior.learning.loop import Loop, Record
+from heatprior.learning.logs import LogEntry
+from heatprior.learning.loop import Loop
 from heatprior.learning.patch_training import Training
-from heatprior.learning.steps import Progress
+from heatprior.learning.steps import StepReport
 from heatprior.learning.validation import Validation
 
 CONFIG = hp.TrainingConfig(size=3, components=11, batch=40, steps=23)
@@ -18,10 +19,10 @@ CONFIG = hp.TrainingConfig(size=3, components=11, batch=40, steps=23)
 
 @pytest.fixture
 def often(monkeypatch):
-    """Few records in a run, and a validation with every second."""
-    monkeypatch.setattr(module, "RECORDS", 5)  # one every 4 steps
+    """Few log entries in a run, and a validation with every second."""
+    monkeypatch.setattr(module, "LOG_ENTRIES", 5)  # one every 4 steps
     monkeypatch.setattr(module, "VALIDATIONS", 3)
-    monkeypatch.setattr(module, "STEPS_PER_VALIDATION", 7)
+    monkeypatch.setattr(hp.TrainingConfig, "steps_per_validation", 7)
 
 
 def new_loop(config=CONFIG):
@@ -31,28 +32,28 @@ def new_loop(config=CONFIG):
 
 
 def summary(events):
-    return [(event.step, event.loss, event.psnr) for event in events if isinstance(event, Record)]
+    return [(event.step, event.loss, event.psnr) for event in events if isinstance(event, LogEntry)]
 
 
 @pytest.mark.usefixtures("often")
-def test_a_record_is_the_mean_of_the_steps_since_the_last():
+def test_a_log_entry_is_the_mean_of_the_steps_since_the_last():
     events = list(new_loop().run())
-    steps = [event for event in events if isinstance(event, Progress)]
-    records = [event for event in events if isinstance(event, Record)]
+    steps = [event for event in events if isinstance(event, StepReport)]
+    entries = [event for event in events if isinstance(event, LogEntry)]
     assert [event.step for event in steps] == list(range(1, 24))
-    assert [record.step for record in records] == [4, 8, 12, 16, 20, 23]
+    assert [entry.step for entry in entries] == [4, 8, 12, 16, 20, 23]
     losses = np.array([event.loss for event in steps])
-    for record, begin in zip(records, [0, 4, 8, 12, 16, 20], strict=True):
-        assert record.loss == pytest.approx(losses[begin : record.step].mean())
-        assert record.steps_per_second > 0
-    assert [record.psnr is not None for record in records] == [False, True, False, True, False, True]
-    assert np.all(np.diff([record.seconds for record in records]) > 0)
+    for entry, begin in zip(entries, [0, 4, 8, 12, 16, 20], strict=True):
+        assert entry.loss == pytest.approx(losses[begin : entry.step].mean())
+        assert entry.steps_per_second > 0
+    assert [entry.psnr is not None for entry in entries] == [False, True, False, True, False, True]
+    assert np.all(np.diff([entry.seconds for entry in entries]) > 0)
 
 
 @pytest.mark.usefixtures("often")
 @pytest.mark.parametrize("break_after", range(1, 30))
 def test_a_loop_that_goes_on_from_its_state_yields_what_it_would_have(break_after):
-    """At every event: also between the last step of an interval and its record."""
+    """At every event: also between the last step of an interval and its entry."""
     events = list(new_loop().run())
     broken, before = new_loop(), []
     for event, _ in zip(broken.run(), range(break_after), strict=False):
@@ -75,7 +76,7 @@ def new_loop_at_its_end(known=[]):  # noqa: B006 (a cache)
     return known[0]
 
 
-def test_a_loss_that_is_no_number_ends_the_run(monkeypatch):
+def test_a_loss_that_is_not_finite_ends_the_run(monkeypatch):
     loop = new_loop()
     monkeypatch.setattr(loop.training, "_step", lambda: float("nan"))
     with pytest.raises(hp.TrainingError, match="lower the rates"):
@@ -88,7 +89,7 @@ def test_train_gives_a_prior_and_reports(tmp_path):
     prior = hp.train(folder, CONFIG, validation=folder, report=events.append)
     assert prior.filters.size == 3
     assert prior.card["training"]["steps_done"] == 23
-    assert [event.step for event in events if isinstance(event, Progress)] == list(range(1, 24))
+    assert [event.step for event in events if isinstance(event, StepReport)] == list(range(1, 24))
     assert events[-1].psnr is not None
     arrays = [np.asarray(Image.open(path)) for path in sorted(folder.iterdir())]
     same = hp.train(arrays, CONFIG)

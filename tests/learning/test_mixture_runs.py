@@ -6,8 +6,8 @@ from synthetic import folder_of_images
 from test_runs import timeless
 
 import heatprior as hp
-from heatprior.learning import runs
 from heatprior.learning.gathering import gather
+from heatprior.learning.logs import LIKELIHOOD_COLUMNS
 from heatprior.learning.loop import Loop
 from heatprior.learning.mixture_training import MixtureTraining
 from heatprior.learning.runs import Run, RunSettings
@@ -40,10 +40,10 @@ def test_a_mixture_has_the_same_folder_with_the_likelihood_of_what_is_held_out(t
     for name in ("prior.safetensors", "config.json"):
         assert (broken.folder / name).read_bytes() == (whole.folder / name).read_bytes()
     assert timeless(broken.folder) == timeless(whole.folder)
-    rows = whole.log()
-    assert tuple(rows[0]) == runs.MIXTURE_COLUMNS
+    rows = whole.log().rows()
+    assert tuple(rows[0]) == LIKELIHOOD_COLUMNS
     assert [row["step"] for row in rows if np.isfinite(row["log_likelihood"])] == [10, 15]
-    # Of images that are noisy themselves no PSNR is told.
+    # Of images that are noisy themselves there is no PSNR.
     assert [row["step"] for row in rows if np.isfinite(row["psnr25"])] == ([] if sigma else [10, 15])
     prior = hp.load(whole.folder / "prior.safetensors")
     assert isinstance(prior, hp.GaussianMixturePrior)

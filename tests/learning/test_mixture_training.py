@@ -11,7 +11,7 @@ from heatprior import GaussianMixturePrior, InvalidInputError, MixtureConfig
 from heatprior.data.datasets import PatchSource
 from heatprior.kernels import threads
 from heatprior.learning import mixture_training as module
-from heatprior.learning.loop import Record
+from heatprior.learning.logs import LogEntry
 from heatprior.learning.mixture_training import DEAD, MixtureTraining, scored_moments
 from heatprior.priors.expectation import expected_statistics
 
@@ -177,7 +177,7 @@ def test_more_shapes_than_the_images_have_and_images_without_texture_are_no_obst
         ({"batch": 0}, "batch is 0"),
         ({"steps": 0}, "steps is 0"),
         ({"seed": -1}, "seed is -1"),
-        ({"sigma": -0.1}, "sigma is -0.1; expected the noise of the images, 0 to 1"),
+        ({"sigma": -0.1}, "sigma is -0.1; expected 0 to 1, the noise of the images"),
         ({"sigma": 25.0}, "divide by 255"),
         ({"sigma": float("nan")}, "sigma is nan"),
     ],
@@ -200,7 +200,7 @@ def test_train_gives_a_mixture_and_reports_the_likelihood_of_what_is_held_out():
     images, others = ([landscape((30, 40), rng) for _ in range(2)] for _ in range(2))
     prior = hp.train(images, small_config(), validation=others, report=events.append)
     assert isinstance(prior, GaussianMixturePrior)
-    records = [event for event in events if isinstance(event, Record)]
+    records = [event for event in events if isinstance(event, LogEntry)]
     validated = [record for record in records if record.log_likelihood is not None]
     assert [record.step for record in validated] == [10, 20, 30]
     assert all(record.psnr is not None for record in validated)

@@ -1,12 +1,17 @@
 """A training keeps its constraints at every step, repeats itself bit by bit, and finds a prior that is known."""
 
+import json
+from contextlib import suppress
+from dataclasses import asdict
+
 import numpy as np
 import pytest
 from synthetic import DrawnFromPrior, assert_same_bits, finished, small_source, sparse_prior
 
-from heatprior import Experts, InvalidInputError, TrainingConfig
+from heatprior import Experts, InvalidInputError, TrainingConfig, TrainingError
 from heatprior.data.datasets import PatchSource
 from heatprior.kernels import threads
+from heatprior.learning import drawn_ahead
 from heatprior.learning.patch_training import Training
 from heatprior.learning.score_matching import NoisyBatch, ScoreMatching
 
@@ -96,10 +101,27 @@ def test_one_noise_level_alone_is_possible():
         ({"components": 1}, "components is 1"),
         ({"batch": 0}, "batch is 0"),
         ({"steps": 0}, "steps is 0"),
+        ({"steps": 10**10}, "steps is 10000000000; expected at most 1000000000"),
+        ({"size": 7.5}, "size is 7.5; expected a whole number"),
+        ({"components": 10**6}, "expected at most 10000"),
+        ({"averaged": 0}, "averaged is 0"),
+        ({"projection_steps": 0}, "projection_steps is 0"),
+        ({"seed": -1}, "seed is -1; expected at least 0"),
+        ({"seed": True}, "seed is True; expected a whole number"),
+        ({"reach": 0.0}, "reach is 0; expected 0.001 to 1000"),
+        ({"reach": float("inf")}, "reach is inf; expected a finite number"),
+        ({"filter_rate": float("nan")}, "filter_rate is nan; expected a finite number"),
+        ({"filter_rate": 1e9}, r"filter_rate is 1e\+09; expected 0 to 1"),
+        ({"filter_rate": "fast"}, "filter_rate is 'fast'; expected a finite number"),
+        ({"logit_rate": -0.1}, "logit_rate is -0.1; expected 0 to 10"),
+        ({"sigma_min": 25.0, "sigma_max": 250.0}, "divide by 255"),
+        ({"sigma_min": 0.0}, "sigma_min is 0, too small for levels uniform in log sigma"),
+        ({"sigma_min": 1e-320}, "too small"),
+        ({"noise": "pink"}, "expected 'log' or 'uniform'"),
         ({"sigma_max": 0.0}, "noise levels"),
         ({"sigma_max": -1.0}, "noise levels"),
         ({"sigma_min": 0.5}, "noise levels"),
-        ({"sigma_max": float("nan")}, "noise levels"),
+        ({"sigma_max": float("nan")}, "sigma_max is nan; expected a finite number"),
         ({"optimizer": "newton"}, "expected 'adam' or 'ipalm'"),
         ({"start": "flat"}, "expected 'student' or 'paper'"),
     ],
@@ -107,6 +129,47 @@ def test_one_noise_level_alone_is_possible():
 def test_settings_that_make_no_sense_are_refused(changes, message):
     with pytest.raises(InvalidInputError, match=message):
         TrainingConfig(**changes)
+
+
+def test_settings_of_numpy_are_kept_as_plain_numbers():
+    """A run folder keeps them as JSON."""
+    config = TrainingConfig(size=np.int64(5), seed=np.uint8(3), sigma_max=np.float32(0.5), reach=1)
+    assert json.loads(json.dumps(asdict(config))) == asdict(TrainingConfig(size=5, seed=3, sigma_max=0.5))
+
+
+@pytest.mark.parametrize(("filter_rate", "logit_rate"), [(1.0, 0.01), (0.003, 10.0), (1.0, 10.0)])
+def test_the_largest_rates_end_in_a_prior_or_in_a_refusal(filter_rate, logit_rate):
+    """No warning and no traceback of linear algebra, whatever becomes of the filters."""
+    config = small_config(size=3, steps=300, filter_rate=filter_rate, logit_rate=logit_rate)
+    training = Training(config, small_source(3))
+    with suppress(TrainingError):
+        finished(training, 300)
+    assert all(np.isfinite(block).all() for block in (training.prior().filters.matrix, training.prior().experts.logits))
+
+
+def test_a_training_that_diverges_says_so(monkeypatch):
+    training = Training(small_config(), small_source())
+    monkeypatch.setattr(training._optimizer, "step", lambda point, *_: (1.0, [1e9 * block for block in point]))
+    with pytest.raises(TrainingError, match="diverge at step 1; lower the rates"):
+        finished(training, 1)
+
+
+@both_optimizers
+def test_the_next_batch_is_drawn_while_a_step_works(optimizer, monkeypatch):
+    """Whatever the optimiser: every batch but the first is begun in the background, and once."""
+    monkeypatch.setattr(threads, "get_num_threads", lambda: 2)
+    training = Training(small_config(optimizer=optimizer, steps=4), small_source())
+    begun = []
+    monkeypatch.setattr(drawn_ahead, "meanwhile", lambda draw: begun.append(draw) or draw)
+    for report in training.run(4):
+        assert [draw.args for draw in begun] == [(step,) for step in range(1, min(report.step + 1, 4))]
+
+
+def test_batches_drawn_ahead_are_those_of_their_steps():
+    drawn = []
+    batches = drawn_ahead.DrawnAhead(lambda step: drawn.append(step) or 10 * step, 5)
+    assert [batches.of_step(step) for step in (0, 1, 2, 4, 0)] == [0, 10, 20, 40, 0]
+    assert max(drawn) < 5  # nothing beyond the last step
 
 
 def test_a_source_or_a_state_of_another_size_is_refused():

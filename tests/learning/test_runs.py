@@ -15,12 +15,13 @@ from safetensors.numpy import load_file
 from synthetic import folder_of_images
 
 import heatprior as hp
+from heatprior.learning import logs, runs
 from heatprior.learning import loop as loop_module
-from heatprior.learning import runs
 from heatprior.learning.gathering import gather
+from heatprior.learning.logs import COLUMNS
 from heatprior.learning.loop import Loop
 from heatprior.learning.patch_training import Training
-from heatprior.learning.runs import COLUMNS, Run, RunSettings
+from heatprior.learning.runs import Run, RunSettings
 
 CONFIG = hp.TrainingConfig(size=3, components=11, batch=40, steps=60)
 
@@ -67,9 +68,9 @@ def test_a_run_leaves_config_log_checkpoint_and_prior(tmp_path, photos):
     assert set(loaded.card["validation"]) == {"psnr15", "psnr25", "psnr50", "psnr100"}
     assert steps_in_log(run.folder) == list(range(1, 61))
     assert run.settings().training == CONFIG
-    last = run.log()[-1]
+    last = run.log().rows()[-1]
     assert last["psnr15"] > last["psnr100"] > 0
-    assert np.isnan(run.log()[0]["psnr15"])
+    assert np.isnan(run.log().rows()[0]["psnr15"])
 
 
 @pytest.mark.parametrize("stop_after", [1, 2, 57, 59])
@@ -119,7 +120,7 @@ def test_a_run_without_a_checkpoint_begins_at_the_start(tmp_path, photos):
     loop = new_loop(photos)
     run.resume(loop)
     assert loop.training.done == 0
-    assert run.log() == []
+    assert run.log().rows() == []
 
 
 @pytest.mark.parametrize("name", ["checkpoint.safetensors", "log.csv", "prior.safetensors"])
@@ -137,14 +138,14 @@ def test_a_full_disk_is_an_error_that_says_how_to_go_on(tmp_path, photos, monkey
             if name == "checkpoint.safetensors":
                 monkeypatch.setattr(runs, "save_file", full)
             elif name == "log.csv":
-                monkeypatch.setattr(runs.csv, "writer", full)
+                monkeypatch.setattr(logs.csv, "writer", full)
             else:
                 monkeypatch.setattr(hp.PatchPrior, "save", full)
 
     with pytest.raises(hp.OutputFileError) as refusal:
         run.train(new_loop(photos), report=report, checkpoint_seconds=0.0)
     assert str(run.folder / name) in str(refusal.value)
-    assert str(refusal.value).endswith("No space left on device; make room, then go on with --resume")
+    assert str(refusal.value).endswith("No space left on device; make room, then resume the run")
     if name == "checkpoint.safetensors":
         assert (run.folder / name).read_bytes() == saved[0]
     assert not list(run.folder.glob(".*"))
@@ -174,7 +175,7 @@ except hp.OutputFileError as error:
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert "cannot write" in done.stdout
-    assert done.stdout.endswith("make room, then go on with --resume\n")
+    assert done.stdout.endswith("make room, then resume the run\n")
     folder = tmp_path / "run"
     assert int(load_file(folder / "checkpoint.safetensors")["done"][0]) in (29, 30)
     assert not list(folder.glob(".*"))
@@ -196,7 +197,7 @@ def test_a_checkpoint_of_other_settings_is_refused(tmp_path, photos):
 def test_a_damaged_checkpoint_is_refused(tmp_path, photos, content):
     run = begun(tmp_path / "run", photos)
     (run.folder / "checkpoint.safetensors").write_bytes(content)
-    with pytest.raises(hp.TrainingError, match="damaged or no checkpoint"):
+    with pytest.raises(hp.TrainingError, match="damaged or not a checkpoint"):
         run.train(new_loop(photos))
 
 
@@ -241,8 +242,8 @@ def test_a_run_that_is_killed_and_resumed_ends_bit_identical(tmp_path, photos, k
         np.testing.assert_array_equal(states[0][name], states[1][name], err_msg=name)
 
 
-def test_records_are_as_many_as_promised(tmp_path, photos, monkeypatch):
-    monkeypatch.setattr(loop_module, "RECORDS", 4)
+def test_log_entries_are_as_many_as_promised(tmp_path, photos, monkeypatch):
+    monkeypatch.setattr(loop_module, "LOG_ENTRIES", 4)
     run = begun(tmp_path / "run", photos)
     run.train(new_loop(photos))
     assert steps_in_log(run.folder) == [15, 30, 45, 60]

@@ -17,7 +17,12 @@ NOWHERE = Path("never-written.png")
 def test_a_log_shows_losses_and_validations(drawn: list[Figure], validated: bool):
     steps, losses = [10.0, 20.0, 30.0], [3.0, 2.0, 1.5]
     psnr = {"15": [np.nan, 28.0, 29.0] if validated else [np.nan] * 3, "25": [np.nan, 26.0, np.nan]}
-    draw_log(steps, losses, psnr if validated else {"15": psnr["15"]}, NOWHERE)
+    shown = psnr if validated else {"15": psnr["15"]}
+    rows = [
+        {"step": step, "loss": losses[i]} | {f"psnr{level}": values[i] for level, values in shown.items()}
+        for i, step in enumerate(steps)
+    ]
+    draw_log(rows, NOWHERE)
     axes = drawn[0].axes
     assert len(axes) == (2 if validated else 1)
     np.testing.assert_array_equal(axes[0].get_lines()[0].get_xydata(), np.transpose([steps, losses]))

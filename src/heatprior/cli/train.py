@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from heatprior import __version__
-from heatprior.cli.training import Kind, Places, absolute, begun, draw, resumed, tell_skipped, train_to_the_end
+from heatprior.cli.training import as_settings, bar_of_steps, checked_kind, draw, tell_skipped
+from heatprior.errors import OutputFileError, TrainingError
+from heatprior.kinds import KINDS, trainable
+
+if TYPE_CHECKING:
+    from heatprior.learning.runs import Run
 
 INTERRUPTED = 130
+DEFAULT_KIND = "patch"
 SIGMA_HELP = "Train at this one noise level only; for a mixture, the noise of the images.  [mixture: 0.0]"
 EXAMPLES = """\b
 Examples:
@@ -53,7 +58,12 @@ def train(
     *,
     output: Annotated[Path, typer.Option("--output", "-o", metavar="RUN", help="The folder of the run, made anew.")],
     kind: Annotated[
-        Kind | None, typer.Option(help="One basis and its experts, or a mixture of Gaussians.  [default: patch]")
+        str | None,
+        typer.Option(
+            metavar="|".join(trainable()),
+            callback=checked_kind,
+            help="One basis and its experts, or a mixture of Gaussians.  [default: patch]",
+        ),
     ] = None,
     size: Annotated[
         int | None, typer.Option(metavar="B", help="Patches of B×B pixels.  [default: 7; mixture: 8]")
@@ -109,8 +119,8 @@ def train(
     The run folder holds the settings (config.json), a log (log.csv, loss.png), checkpoints, and at the end the prior
     (prior.safetensors, with a picture of it). Ctrl-C saves and leaves; --resume goes on, to the same bits.
     """
-    from heatprior.learning.kinds import new_training
-    from heatprior.learning.loop import Loop
+    from heatprior.learning import sessions
+    from heatprior.learning.interruption import interruptible
     from heatprior.learning.runs import PRIOR, Run
 
     asked = {
@@ -133,24 +143,34 @@ def train(
         "seed": seed,
     }
     asked = {name: value for name, value in asked.items() if value is not None}
-    places = Places(absolute(images), absolute(validation), str(data.resolve()) if data else None)
-    run = Run(output)
+    place = str(data.resolve()) if data else None
     if resume:
-        settings, material = resumed(run, kind, asked, places)
+        here = _kind_of_run(Run(output))
+        settings = as_settings(here, asked)
+        session = sessions.resume(output, images, validation, data=place, kind=kind or here, asked=settings)
     else:
-        settings, material = begun(run, kind or Kind.patch, asked, places, force=force)
-    tell_skipped(material.skipped)
-    loop = Loop(new_training(settings.training, material.source), material.validation)
-    card = {
-        "name": output.resolve().name,
-        "made": f"by heatprior train, version {__version__}",
-        "trained on": material.description,
-    }
-    finished = train_to_the_end(run, loop, card, checkpoint)
-    draw(run, loop, card)
-    if not finished:
-        typer.echo(f"stopped after step {loop.training.done} of {settings.training.steps}; go on with")
+        if images is None:
+            raise typer.BadParameter("missing FOLDER; give a folder of images, or bsds500")
+        if Run(output).exists() and not force:
+            raise OutputFileError(f"{output} holds a run already; add --resume to go on, or --force to begin anew")
+        kind = kind or DEFAULT_KIND
+        config = KINDS[kind].training_config()(**as_settings(kind, asked))
+        session = sessions.begin(output, config, images, validation, data=place, replace=force)
+    tell_skipped(session.material.skipped)
+    training = session.loop.training
+    with bar_of_steps(training.config.steps) as report, interruptible() as stop:
+        prior = session.train(report=report, stop=stop, checkpoint_seconds=checkpoint)
+    draw(session)
+    if prior is None:
+        typer.echo(f"stopped after step {training.done} of {training.config.steps}; go on with")
         typer.echo(f"  heatprior train -o {output} --resume")
         raise typer.Exit(INTERRUPTED)
     typer.echo(f"wrote {output / PRIOR}; look at it with")
     typer.echo(f"  heatprior show {output / PRIOR}")
+
+
+def _kind_of_run(run: Run) -> str:
+    """The kind of the run in a folder."""
+    if not run.exists():
+        raise TrainingError(f"{run.folder} holds no run; leave out --resume to begin one")
+    return run.settings().training.kind

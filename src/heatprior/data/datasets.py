@@ -128,7 +128,7 @@ class PatchSource:
         return patches
 
 
-def scaled(image: NDArray[Any]) -> NDArray[np.float32]:
+def in_unit_range(image: NDArray[Any]) -> NDArray[np.float32]:
     """An image of uint8, uint16 or floats as float32 in [0, 1]."""
     return (image * _full_scale(image.dtype)).astype(np.float32)
 
@@ -155,7 +155,7 @@ def _common_type(types: Sequence[np.dtype[Any]]) -> np.dtype[Any]:
 
 def _converted(image: NDArray[Any], common: np.dtype[Any]) -> NDArray[Any]:
     if common.kind == "f":
-        return scaled(image)
+        return in_unit_range(image)
     widened = image.astype(common, copy=False)
     return widened * common.type(257) if image.dtype.itemsize < common.itemsize else widened
 

@@ -23,7 +23,7 @@ import numpy as np
 
 from heatprior.arrays import FloatArray
 from heatprior.kernels.threads import for_each
-from heatprior.learning.averaging import CELLS, AveragingStep
+from heatprior.learning.averaging_gradient import CELLS, AveragingStep
 from heatprior.learning.objective import Point
 
 EXPONENT = 0.9  # e, unless said otherwise

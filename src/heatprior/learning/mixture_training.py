@@ -18,8 +18,9 @@ Every batch is a function of the seed and of the number of the step alone.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -27,8 +28,11 @@ from heatprior.arrays import FloatArray
 from heatprior.data.datasets import PatchSource
 from heatprior.errors import InvalidInputError
 from heatprior.kernels.threads import products_in_one_thread
+from heatprior.learning.logs import LIKELIHOOD_COLUMNS
 from heatprior.learning.mixture_start import first_covariances
+from heatprior.learning.settings import MOST_STEPS, Validated, keep_finite, keep_whole
 from heatprior.learning.steps import StepByStep
+from heatprior.learning.validation import Validation
 from heatprior.priors.expectation import FLOOR, Statistics, expected_statistics
 from heatprior.priors.filters import FilterBank
 from heatprior.priors.gaussian_mixture import GaussianMixturePrior
@@ -42,6 +46,8 @@ SHARPNESS = 2.0  # take the probabilities of shapes to this power
 SPREAD = 0.5  # of the logarithms of the variances of a revived shape, around those of the one it shares with
 LEAST_OF_NOISE = 1e-3  # variance, over that of the noise, of the narrowest direction that is told from it
 LEAST_WEIGHT = 1e-6  # of a component
+MOST_SHAPES = 100_000
+MOST_CONTRASTS = 40  # powers of four: more would leave the range of numbers
 
 
 @dataclass(frozen=True)
@@ -52,6 +58,12 @@ class MixtureConfig:
     when to change what.
     """
 
+    kind: ClassVar[str] = "mixture"
+    picture: ClassVar[str] = "shapes.png"
+    log_columns: ClassVar[tuple[str, ...]] = LIKELIHOOD_COLUMNS
+    steps_per_validation: ClassVar[int] = 10  # its steps are long
+    shorthands: ClassVar[Mapping[str, tuple[str, ...]]] = {}
+
     size: int = 8
     shapes: int = 50
     contrasts: int = 6
@@ -61,18 +73,26 @@ class MixtureConfig:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name, least in {"size": 2, "shapes": 1, "contrasts": 1, "batch": 1, "steps": 1, "seed": 0}.items():
-            if getattr(self, name) < least:
-                raise InvalidInputError(f"{name} is {getattr(self, name)}; expected at least {least}")
-        if not 0.0 <= self.sigma <= 1.0:
-            raise InvalidInputError(
-                f"sigma is {self.sigma}; expected the noise of the images, 0 to 1: divide by 255 if it is of 8 bits"
-            )
+        for name, least in {"size": 2, "batch": 1, "seed": 0}.items():
+            keep_whole(self, name, least)
+        keep_whole(self, "shapes", 1, MOST_SHAPES)
+        keep_whole(self, "contrasts", 1, MOST_CONTRASTS)
+        keep_whole(self, "steps", 1, MOST_STEPS)
+        keep_finite(self, "sigma", 0.0, 1.0, ", the noise of the images: divide by 255 if it is of 8 bits")
 
     @property
     def contrast_values(self) -> FloatArray:
         """Powers of four around one, (G,)."""
         return np.asarray(RATIO ** (np.arange(self.contrasts) - (self.contrasts - 1) / 2.0))
+
+    @property
+    def noise_of_images(self) -> float:
+        """`sigma`: mixtures are learnt from noisy images as well."""
+        return self.sigma
+
+    def training(self, source: PatchSource) -> MixtureTraining:
+        """A training with these settings, at its start."""
+        return MixtureTraining(self, source)
 
 
 class MixtureTraining(StepByStep):
@@ -138,6 +158,12 @@ class MixtureTraining(StepByStep):
         return GaussianMixturePrior(
             mixture.covariances[order], mixture.log_weights[order], mixture.contrasts, {**training, **(card or {})}
         )
+
+    def validate(self, validation: Validation) -> Validated:
+        """The log-likelihood of held-out patches and, unless the images are noisy themselves, PSNR."""
+        prior = self.prior()
+        psnr = None if validation.sigma > 0.0 else validation.psnr(prior)
+        return Validated(psnr, validation.log_likelihood(prior))
 
     def state(self) -> dict[str, FloatArray]:
         """Everything needed to go on: the running averages and the number of steps."""

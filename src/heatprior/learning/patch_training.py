@@ -6,27 +6,38 @@ again from its state ends with the same bits as one that was left alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from heatprior.arrays import FloatArray
 from heatprior.data.datasets import PatchSource
-from heatprior.errors import InvalidInputError
-from heatprior.kernels.threads import for_each, meanwhile
+from heatprior.errors import InvalidInputError, TrainingError
+from heatprior.kernels.threads import for_each
 from heatprior.learning.adam import OrthogonalAdam
+from heatprior.learning.drawn_ahead import DrawnAhead
 from heatprior.learning.ipalm import IPalm
+from heatprior.learning.logs import COLUMNS
 from heatprior.learning.objective import Objective, Point
 from heatprior.learning.projections import project_orthogonal
 from heatprior.learning.score_matching import NoisyBatch, ScoreMatching
+from heatprior.learning.settings import MOST_STEPS, Validated, keep_finite, keep_whole
 from heatprior.learning.steps import StepByStep
+from heatprior.learning.validation import Validation
 from heatprior.priors.experts import PAPER_COMPONENTS, Experts
 from heatprior.priors.filters import FilterBank
 from heatprior.priors.patch import PatchPrior
 
 PIECES = 8  # parts of a batch that run side by side; fixed, so that results do not depend on the number of threads
+MOST_COMPONENTS = 10_000
+REACHES = (1e-3, 1e3)
+LARGEST_SIGMA = 100.0  # grey levels being 0 to 1: nothing of an image is left
+LEAST_LOG_SIGMA = 1e-6  # far below what 16 bits resolve
+LARGEST_FILTER_RATE = 1.0  # radian in one step
+LARGEST_LOGIT_RATE = 10.0
+DIVERGED = 1e6  # no entry of a filter and no logit of a sound training is as large
 
 
 @dataclass(frozen=True)
@@ -37,6 +48,12 @@ class TrainingConfig:
     weights start with heavy tails like those of images, or as in the paper, flat beyond a peak (`start`). The prior is
     the running average of the iterates over about `averaged` steps. docs/training.md gives the reasons.
     """
+
+    kind: ClassVar[str] = "patch"
+    picture: ClassVar[str] = "filters.png"
+    log_columns: ClassVar[tuple[str, ...]] = COLUMNS
+    steps_per_validation: ClassVar[int] = 100  # a validation costs as much as 20 or 30 steps
+    shorthands: ClassVar[Mapping[str, tuple[str, ...]]] = {"sigma": ("sigma_min", "sigma_max")}
 
     size: int = 7
     components: int = PAPER_COMPONENTS
@@ -55,22 +72,40 @@ class TrainingConfig:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        positive = {"size": 2, "components": 2, "batch": PIECES, "steps": 1, "averaged": 1, "projection_steps": 1}
-        for name, least in positive.items():
-            if getattr(self, name) < least:
-                raise InvalidInputError(f"{name} is {getattr(self, name)}; expected at least {least}")
-        if not 0.0 <= self.sigma_min <= self.sigma_max or self.sigma_max <= 0.0:
+        for name, least in {"size": 2, "batch": PIECES, "averaged": 1, "projection_steps": 1, "seed": 0}.items():
+            keep_whole(self, name, least)
+        keep_whole(self, "components", 2, MOST_COMPONENTS)
+        keep_whole(self, "steps", 1, MOST_STEPS)
+        keep_finite(self, "reach", *REACHES)
+        keep_finite(self, "filter_rate", 0.0, LARGEST_FILTER_RATE)
+        keep_finite(self, "logit_rate", 0.0, LARGEST_LOGIT_RATE)
+        keep_finite(self, "sigma_min")
+        keep_finite(self, "sigma_max")
+        if not 0.0 <= self.sigma_min <= self.sigma_max <= LARGEST_SIGMA or self.sigma_max <= 0.0:
             raise InvalidInputError(
-                f"noise levels {self.sigma_min} to {self.sigma_max}; expected 0 ≤ min ≤ max, 0 < max"
+                f"noise levels {self.sigma_min} to {self.sigma_max}; expected 0 ≤ min ≤ max, 0 < max ≤ "
+                f"{LARGEST_SIGMA:g}, grey levels being 0 to 1: divide by 255 if they are of 8 bits"
             )
         if self.noise not in ("log", "uniform"):
             raise InvalidInputError(f"noise is {self.noise!r}; expected 'log' or 'uniform'")
-        if self.noise == "log" and not self.sigma_min > 0.0:
-            raise InvalidInputError("zero noise has no logarithm; give a positive sigma_min, or noise='uniform'")
+        if self.noise == "log" and self.sigma_min < LEAST_LOG_SIGMA:
+            raise InvalidInputError(
+                f"sigma_min is {self.sigma_min:g}, too small for levels uniform in log sigma; give at least "
+                f"{LEAST_LOG_SIGMA:g}, or noise = uniform"
+            )
         if self.start not in ("student", "paper"):
             raise InvalidInputError(f"start is {self.start!r}; expected 'student' or 'paper'")
         if self.optimizer not in ("adam", "ipalm"):
             raise InvalidInputError(f"optimizer is {self.optimizer!r}; expected 'adam' or 'ipalm'")
+
+    @property
+    def noise_of_images(self) -> float:
+        """None: this loss needs clean images."""
+        return 0.0
+
+    def training(self, source: PatchSource) -> Training:
+        """A training with these settings, at its start."""
+        return Training(self, source)
 
 
 class Training(StepByStep):
@@ -86,27 +121,30 @@ class Training(StepByStep):
         self.point: Point = [project_orthogonal(start, steps=config.projection_steps), np.array(experts.logits)]
         self._average: Point = [x.copy() for x in self.point]
         self._optimizer: OrthogonalAdam | IPalm = _OPTIMIZERS[config.optimizer].begin(self.point)
-        self._ahead: dict[int, Callable[[], Sequence[NoisyBatch]]] = {}  # the batch of the next step, once begun
+        self._batches = DrawnAhead(self._batch, config.steps)
 
     def _step(self) -> float:
-        drawn = self._ahead.pop(self.done, lambda: self._batch(self.done))
-        loss = ScoreMatching(drawn(), self.config.reach)
-        objective = Objective(loss.value, loss.gradient, (self._project, None))
-        if isinstance(self._optimizer, OrthogonalAdam):
-            rates = (self.config.filter_rate, self.config.logit_rate)
-            value, self.point = self._optimizer.step(self.point, objective, rates)
-        else:
-            value, self.point = self._optimizer.step(self.point, objective)
+        loss = ScoreMatching(self._batches.of_step(self.done), self.config.reach)
+        try:
+            with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # what comes of it is looked at below
+                value, self.point = self._moved(Objective(loss.value, loss.gradient, (self._project, None)))
+            bounded = all(np.abs(block).max() < DIVERGED for block in self.point)  # NaN is not
+        except np.linalg.LinAlgError:
+            bounded = False
+        if not bounded:
+            raise TrainingError(f"the filters or the weights diverge at step {self.done + 1}; lower the rates")
         self.done += 1
         keep = 1.0 - 1.0 / min(self.config.averaged, 1.0 + self.done / 10.0)  # forget the start soon
         self._average = [keep * old + (1.0 - keep) * new for old, new in zip(self._average, self.point, strict=True)]
         return value
 
+    def _moved(self, objective: Objective) -> tuple[float, Point]:
+        """The loss before a step of the optimiser, and the point after it."""
+        if isinstance(self._optimizer, OrthogonalAdam):
+            return self._optimizer.step(self.point, objective, (self.config.filter_rate, self.config.logit_rate))
+        return self._optimizer.step(self.point, objective)
+
     def _project(self, filters: FloatArray) -> FloatArray:
-        """One core is enough for it: meanwhile the next batch is drawn."""
-        following = self.done + 1
-        if following < self.config.steps and following not in self._ahead:
-            self._ahead = {following: meanwhile(lambda: self._batch(following))}
         return project_orthogonal(filters, steps=self.config.projection_steps)
 
     def _batch(self, step: int) -> Sequence[NoisyBatch]:
@@ -135,6 +173,10 @@ class Training(StepByStep):
         return PatchPrior(
             FilterBank(filters[order]), Experts(logits[order], self.config.reach), {**training, **(card or {})}
         )
+
+    def validate(self, validation: Validation) -> Validated:
+        """PSNR, in one step of empirical Bayes."""
+        return Validated(psnr=validation.psnr(self.prior()))
 
     def state(self) -> dict[str, FloatArray]:
         """Everything needed to go on: parameters, optimiser and number of steps."""

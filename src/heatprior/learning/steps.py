@@ -13,7 +13,7 @@ from heatprior.kernels.threads import products_in_one_thread
 
 
 @dataclass(frozen=True)
-class Progress:
+class StepReport:
     """What one step reports: its number (1 for the first), the loss before it, and the seconds since the start."""
 
     step: int
@@ -31,13 +31,13 @@ class StepByStep(ABC):
         self.done = 0
         self._steps = steps
 
-    def run(self, steps: int) -> Iterator[Progress]:
+    def run(self, steps: int) -> Iterator[StepReport]:
         """Do up to `steps` more steps, no further than the end of the run, and report after each."""
         begin = time.perf_counter()
         with products_in_one_thread():
             for _ in range(min(steps, self._steps - self.done)):
                 loss = self._step()
-                yield Progress(self.done, loss, time.perf_counter() - begin)
+                yield StepReport(self.done, loss, time.perf_counter() - begin)
 
     @abstractmethod
     def _step(self) -> float:

@@ -10,20 +10,19 @@ from matplotlib.figure import Figure
 
 from heatprior.pictures.figures import COLOURS, save_figure
 
+PSNR = "psnr"  # how the columns of the validation begin
 
-def draw_log(
-    steps: Sequence[float],
-    losses: Sequence[float],
-    psnr: Mapping[str, Sequence[float]],
-    path: Path,
-    *,
-    held_out: Sequence[float] = (),
-) -> None:
-    """How a training went: the loss over the steps and, where there is any, the PSNR of each noise level below it.
 
-    `held_out` is the loss on other images, where it is known. Values of NaN are left out; points of the same level are
-    joined.
+def draw_log(rows: Sequence[Mapping[str, float]], path: Path) -> None:
+    """The loss over the steps and, where there is any, the PSNR of each noise level below it.
+
+    The rows of a log have `step` and `loss`, and may have `psnr15`, `psnr25`, … and `log_likelihood`, the negative loss
+    on held-out patches. Values of NaN are left out; points of the same level are joined.
     """
+    steps, losses = ([row[name] for row in rows] for name in ("step", "loss"))
+    held_out = [-row.get("log_likelihood", np.nan) for row in rows]
+    levels = [name for name in rows[0] if name.startswith(PSNR)]
+    psnr = {name.removeprefix(PSNR): [row[name] for row in rows] for name in levels}
     validated = {name: np.isfinite(values) for name, values in psnr.items() if np.isfinite(values).any()}
     figure = Figure(figsize=(7.0, 5.6 if validated else 3.2), layout="constrained")
     panels = figure.subplots(2 if validated else 1, sharex=True, squeeze=False)[:, 0]

@@ -16,7 +16,6 @@ from heatprior import zoo
 from heatprior.arrays import FloatArray
 from heatprior.data import bsds500
 from heatprior.data.datasets import PatchSource, read_images
-from heatprior.errors import InvalidInputError
 from heatprior.priors.patch import PatchPrior
 
 TRAINING, BSD68 = "training", "bsd68"
@@ -38,12 +37,7 @@ class Bench:
 
     def prior(self, name: str) -> PatchPrior:
         """A patch prior by its name."""
-        prior = zoo.load(self.path(name))
-        if not isinstance(prior, PatchPrior):
-            raise InvalidInputError(
-                f"{name} is a {type(prior).__name__}; expected a patch prior of filters and experts"
-            )
-        return prior
+        return zoo.load_patch_prior(self.path(name))
 
     def files(self, images: str) -> list[Path]:
         """The files of a set of images, in order."""

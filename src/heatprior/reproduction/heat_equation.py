@@ -1,7 +1,7 @@
 """How well priors solve the heat equation ∂_t f = Δf, Eq. (1): the residual of its logarithmic form, by differences.
 
 r = ∂_t log f − Δ log f − |∇ log f|², t = sigma²/2, at noisy patches of images: its root mean square over that of
-∂_t log f. Derivatives are central differences of order eight, whose own error is 1e-9 or less with these steps. The
+∂_t log f. The steps of the differences are in units of sigma: no density is narrower than the noise in it. The
 convolutional prior is not normalised, and what its normaliser Z(t) would add to r is the same for all images: it is
 told by how far r differs from its mean. On tiny grids, where it can be written out, the true diffusion of a model is
 also compared with the model itself (true_diffusion.py).
@@ -9,9 +9,7 @@ also compared with the model itself (true_diffusion.py).
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -26,14 +24,14 @@ from heatprior.priors.wavelet_bases import WaveletBasis
 from heatprior.reproduction import true_diffusion
 from heatprior.reproduction.bench import TRAINING, Bench
 from heatprior.reproduction.heat_cases import heat_defects
+from heatprior.reproduction.heat_residual import heat_terms
 from heatprior.reproduction.item import Check, Finding, Item, Picture, Settings, Table
 from heatprior.reproduction.plots import BLUE, GREEN, GREY, ORANGE, RED, panels
 from heatprior.reproduction.true_diffusion import EXACT, NOT_ORTHOGONAL, WEIGHTS
+from heatprior.store import read_prior_file
 
 SEED = 3
 SIGMAS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.4)
-STENCIL = ((1, 4 / 5), (2, -1 / 5), (3, 4 / 105), (4, -1 / 280))
-SPACE_STEP, TIME_STEP = 0.05, 0.01  # of sigma, and of its square: no density is narrower than the noise in it
 WRONG = 1.1  # times sigma: the control answers for another noise level than it is asked
 SIDE = 8  # pixels of the images for priors of whole images
 LEVELS = 3  # of wavelets on them
@@ -79,26 +77,16 @@ class Mistimed:
 
 def residual(prior: Density, y: FloatArray, sigma: float, *, normalised: bool = True) -> float:
     """RMS over y (n, …) of r, less its mean if the prior is not normalised, over that of ∂_t log f."""
-    inner = tuple(range(1, y.ndim))
-    pixels = int(np.prod(y.shape[1:]))
-    axes = np.eye(pixels).reshape(pixels, *y.shape[1:])
-    in_time = 2.0 * derivative(lambda h: prior.log_prob(y, np.sqrt(sigma**2 + h)), TIME_STEP * sigma**2)
-    # the second derivatives along all pixels at once
-    laplacian = [derivative(partial(_along, prior, one, axes, sigma), SPACE_STEP * sigma).sum() for one in y]
-    r = in_time - laplacian - (prior.score(y, sigma) ** 2).sum(axis=inner)
-    if not normalised:
-        r = r - r.mean()
-    return float(np.sqrt(np.mean(r**2) / np.mean(in_time**2)))
-
-
-def _along(prior: Density, y: FloatArray, axes: FloatArray, sigma: float, h: float) -> FloatArray:
-    """The score at y + h e along e, for each of the axes e (a, …): (a,)."""
-    return np.asarray((prior.score(y + h * axes, sigma) * axes).reshape(len(axes), -1).sum(axis=1))
-
-
-def derivative(function: Callable[[float], FloatArray], step: float) -> FloatArray:
-    """f'(0) of a function of a real number."""
-    return np.asarray(sum(c * (function(k * step) - function(-k * step)) for k, c in STENCIL) / step)
+    points = y.reshape(len(y), -1)
+    terms = heat_terms(
+        lambda p, s: prior.log_prob(p.reshape(y.shape), s),
+        lambda p, s: prior.score(p.reshape(y.shape), s).reshape(points.shape),
+        points,
+        np.eye(points.shape[1]),
+        sigma,
+    )
+    r = terms.residual if normalised else terms.residual - terms.residual.mean()
+    return float(np.sqrt(np.mean(r**2) / np.mean(terms.in_time**2)))
 
 
 def subjects(bench: Bench) -> list[Subject]:
@@ -109,14 +97,14 @@ def subjects(bench: Bench) -> list[Subject]:
         Subject("patch15", bench.prior("patch15"), 15),
         Subject("control: patch7 at 1.1 σ", Mistimed(patch), patch.filters.size, must_hold=False),
     ]
-    for name in WHOLE_IMAGES:
-        whole = zoo.load(bench.path(name))
-        if isinstance(whole, WaveletPrior):
-            found.append(Subject(f"{name}, {LEVELS} finest levels", finest(whole), SIDE, flat=False))
-        else:
-            found.append(
-                Subject(f"{name}, a response at every pixel", whole, SIDE, flat=False, normalised=False, reason=WEIGHTS)
-            )
+    if "wavelet" in WHOLE_IMAGES:
+        wavelet = WaveletPrior.from_file(read_prior_file(bench.path("wavelet")))
+        found.append(Subject(f"wavelet, {LEVELS} finest levels", finest(wavelet), SIDE, flat=False))
+    if "conv" in WHOLE_IMAGES:
+        conv = zoo.load(bench.path("conv"))
+        found.append(
+            Subject("conv, a response at every pixel", conv, SIDE, flat=False, normalised=False, reason=WEIGHTS)
+        )
     return found
 
 

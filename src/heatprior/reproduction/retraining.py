@@ -9,9 +9,10 @@ from typing import Any
 
 from heatprior import zoo
 from heatprior.errors import HeatpriorError, TrainingError
-from heatprior.learning.loop import Record, train
+from heatprior.learning.logs import LogEntry
 from heatprior.learning.patch_training import TrainingConfig
-from heatprior.learning.steps import Progress
+from heatprior.learning.steps import StepReport
+from heatprior.learning.train import train
 from heatprior.priors.patch import PatchPrior
 from heatprior.priors.schedules import CARD_ENTRY
 from heatprior.reproduction.bench import TRAINING, Bench
@@ -39,7 +40,7 @@ def retrained(
     paths = {}
     for number, name in enumerate(names):
         shipped = zoo.load(name)
-        if not isinstance(shipped, PatchPrior):
+        if shipped.kind != PatchPrior.kind:
             continue
         config = settings_of(shipped.card, name)
         if bench.quick:
@@ -53,7 +54,7 @@ def retrained(
         }
         if again or not _is_there(path, config, card):
 
-            def tell(event: Progress | Record, number: int = number, steps: int = config.steps) -> None:
+            def tell(event: StepReport | LogEntry, number: int = number, steps: int = config.steps) -> None:
                 progress(number + event.step / steps)
 
             prior = train(bench.training_images, config, report=tell)

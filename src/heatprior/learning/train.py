@@ -1,0 +1,109 @@
+"""`hp.train`: from images to a prior in one call, in a run folder if wanted."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from os import PathLike
+from pathlib import Path
+from typing import Any, Literal, TypeVar, overload
+
+from heatprior.errors import InvalidInputError
+from heatprior.learning import sessions
+from heatprior.learning.gathering import Images, gather
+from heatprior.learning.interruption import interruptible
+from heatprior.learning.loop import Loop
+from heatprior.learning.patch_training import TrainingConfig
+from heatprior.learning.sessions import Report
+from heatprior.learning.settings import TrainingSettings
+from heatprior.priors.patch import PatchPrior
+from heatprior.priors.stored import StoredPrior
+
+PriorT = TypeVar("PriorT", bound=StoredPrior)
+
+
+@overload
+def train(
+    images: Images,
+    config: None = None,
+    *,
+    validation: Images | None = None,
+    report: Report | None = None,
+    run: str | PathLike[str] | None = None,
+) -> PatchPrior: ...
+
+
+@overload
+def train(
+    images: Images | None,
+    config: TrainingSettings[PriorT],
+    *,
+    validation: Images | None = None,
+    report: Report | None = None,
+    run: str | PathLike[str] | None = None,
+    resume: bool = False,
+) -> PriorT: ...
+
+
+@overload
+def train(
+    images: Images | None = None,
+    config: None = None,
+    *,
+    validation: Images | None = None,
+    report: Report | None = None,
+    run: str | PathLike[str],
+    resume: Literal[True],
+) -> StoredPrior: ...
+
+
+def train(
+    images: Images | None = None,
+    config: TrainingSettings[Any] | None = None,
+    *,
+    validation: Images | None = None,
+    report: Report | None = None,
+    run: str | PathLike[str] | None = None,
+    resume: bool = False,
+) -> Any:
+    """A prior learnt from `images`: a folder, or arrays, grey or colour; uint8, uint16, or floats in [0, 1].
+
+    `config` says which kind: a `TrainingConfig` gives a `PatchPrior`, a `MixtureConfig` a `GaussianMixturePrior`.
+    `report` is called with a `StepReport` after every step and with a `LogEntry` after every interval; the entries hold
+    the PSNR on the `validation` images, if there are any.
+
+    With `run`, the name of a new folder, settings, log, checkpoints and the prior are written there, as by the command
+    `heatprior train`. Ctrl-C then saves a checkpoint before KeyboardInterrupt is raised, and `resume=True` goes on from
+    the last checkpoint, to the same bits: images and config may be left out, and must be the same if given.
+    """
+    if run is None:
+        if resume or images is None:
+            raise InvalidInputError("images to train on are missing; give a folder or arrays, or resume a run folder")
+        config = config or TrainingConfig()
+        material = gather(config, images, validation, hold_out=False)
+        loop = Loop(config.training(material.source), material.validation)
+        for event in loop.run():
+            if report is not None:
+                report(event)
+        return loop.training.prior()
+    session = _session(Path(run), images, config, validation, resume=resume)
+    with interruptible() as stop:
+        prior = session.train(report=report, stop=stop)
+    if prior is None:
+        raise KeyboardInterrupt
+    return prior
+
+
+def _session(
+    folder: Path,
+    images: Images | None,
+    config: TrainingSettings[StoredPrior] | None,
+    validation: Images | None,
+    *,
+    resume: bool,
+) -> sessions.Session:
+    if resume:
+        kind, asked = (config.kind, asdict(config)) if config else (None, {})
+        return sessions.resume(folder, images, validation, kind=kind, asked=asked)
+    if images is None:
+        raise InvalidInputError("images to train on are missing; give a folder or arrays")
+    return sessions.begin(folder, config or TrainingConfig(), images, validation, hold_out=False)
