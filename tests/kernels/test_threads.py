@@ -8,7 +8,7 @@ import pytest
 from examples import patch_prior
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from heatprior.kernels import _drop_outdated_code, threads
+from heatprior.kernels import threads
 from heatprior.kernels.threads import for_each
 
 
@@ -95,18 +95,6 @@ def test_after_an_error_no_further_piece_is_begun(use_threads):
     with pytest.raises(ValueError, match="piece 0"):
         for_each(fail, range(1000))
     assert len(begun) <= 2
-
-
-def test_compiled_code_older_than_a_kernel_is_dropped(tmp_path):
-    (tmp_path / "__pycache__").mkdir()
-    kernel = tmp_path / "kernel.py"
-    old, new = (tmp_path / "__pycache__" / name for name in ("old.nbi", "new.nbi"))
-    for path, age in ((old, 20), (kernel, 10), (new, 0)):
-        path.touch()
-        os.utime(path, (time.time() - age,) * 2)
-    _drop_outdated_code(tmp_path)
-    assert new.exists()
-    assert not old.exists()
 
 
 def test_pieces_of_pieces_do_not_wait_for_each_other(use_threads):

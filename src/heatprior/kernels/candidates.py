@@ -6,7 +6,8 @@ The first of the short cuts of shapes.py, and by far the one that saves most.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from heatprior.kernels.compiler import FAST, kernel
 
 CANDIDATES = 2  # of a patch on the grid, handed to its neighbours
 GRID = 2  # distance of patches on the grid
@@ -15,7 +16,7 @@ LOWEST = np.float32(-3e38)  # not infinite: fast arithmetic takes every number f
 RUN = 240  # patches in one product: OpenBLAS has a faster way for 240 × 64 × 63 than for more
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def candidates_on_grid(tile, size, levels, tables, candidates):
     """The best shapes of every patch on the grid, by the subspace: (rows of the grid, columns of it, candidates)."""
     columns = tile.shape[1] - size + 1
@@ -47,7 +48,7 @@ def candidates_on_grid(tile, size, levels, tables, candidates):
     return best.reshape((*shape, candidates))
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def listed_by_shape(best, rows, columns, shapes):
     """The patches for which each shape k is a candidate: listed[firsts[k] : firsts[k + 1]]."""
     count, wanted = rows * columns, best.shape[2]
@@ -81,7 +82,7 @@ def listed_by_shape(best, rows, columns, shapes):
     return firsts, listed
 
 
-@njit(nogil=True, cache=True, fastmath=True)
+@kernel(fastmath=FAST)
 def _best_shapes(y, axes, gains, constants, best):
     """The shapes of highest density in the subspace, for each column of y (q, n), of one noise level."""
     wanted, count = best.shape[1], y.shape[1]
@@ -111,7 +112,7 @@ def _best_shapes(y, axes, gains, constants, best):
                 best[i, place] = k
 
 
-@njit(nogil=True, cache=True, inline="always")
+@kernel(inline="always")
 def level_of(levels, number, columns):
     """The noise level of a patch."""
     if levels.size == 1:
@@ -119,7 +120,7 @@ def level_of(levels, number, columns):
     return levels[number // columns, number % columns]
 
 
-@njit(nogil=True, cache=True, fastmath=True)
+@kernel(fastmath=FAST)
 def cut_patches(tile, columns, size, numbers, patches):
     """Patches without their mean."""
     pixels = size * size

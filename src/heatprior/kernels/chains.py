@@ -18,10 +18,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
 from heatprior.arrays import FloatArray
-from heatprior.kernels.vectors import widest_vectors
+from heatprior.kernels.clamping import clamped
+from heatprior.kernels.compiler import kernel, widest_vectors
 
 BLOCK = 256  # responses of one expert whose lanes stay in the L1 cache together
 UNROLL = 4  # grid steps between two visits of the lanes
@@ -56,7 +56,7 @@ def chains_from_the_middle_plain(weights: FloatArray) -> FloatArray:
     return np.stack([chains * k**power for power in range(4)], axis=2)
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def chains_from_the_middle(weights):
     """The kernel of `chains_from_the_middle_plain`."""
     experts, components = weights.shape
@@ -74,7 +74,7 @@ def chains_from_the_middle(weights):
     return chains
 
 
-@njit(cache=True, error_model="numpy", fastmath={"contract"})
+@kernel(fastmath={"contract"})
 def fill_lanes(lanes, u, s2):
     """U and PRECISION of responses and component variances, a block of them at most."""
     widest_vectors()
@@ -83,7 +83,7 @@ def fill_lanes(lanes, u, s2):
         lanes[PRECISION + i] = 1.0 / s2[i]
 
 
-@njit(cache=True, error_model="numpy", fastmath={"contract"})
+@kernel(fastmath={"contract"})
 def component_sums(lanes, count, log_weights, weights, chains, lowest, spacing, all_four):
     """From U and PRECISION: SUM0 to SUM3 = Σ_l w_l g_l k_l^m for m = 0 to 3, or, cheaper, only SUM0 and SUM1.
 
@@ -113,7 +113,9 @@ def component_sums(lanes, count, log_weights, weights, chains, lowest, spacing, 
         from_nearest, precision = lanes[FROM_NEAREST + i], lanes[PRECISION + i]
         nearest = nearest_component(lanes[U + i], lowest, spacing, last)
         sums = (0.0, 0.0, 0.0, 0.0)
-        if not wide:
+        if math.isnan(lanes[LOG_SCALE + i]):
+            sums = (np.nan, np.nan, np.nan, np.nan)
+        elif not wide:
             sums = _narrow_sums(from_nearest, precision, weights, nearest, spacing)
         if sums[0] < STARVED_NARROW:
             log_peak, sums = starved_sums(from_nearest, precision, log_weights, nearest, spacing)
@@ -123,13 +125,13 @@ def component_sums(lanes, count, log_weights, weights, chains, lowest, spacing, 
         lanes[SUM0 + i], lanes[SUM1 + i], lanes[SUM2 + i], lanes[SUM3 + i] = sums
 
 
-@njit(cache=True, error_model="numpy", inline="always")
+@kernel(inline="always")
 def nearest_component(u, lowest, spacing, last):
-    """Index of the grid point nearest to u, however far u is."""
-    return int(min(max((u - lowest) / spacing, 0.0), float(last)) + 0.5)
+    """Index of the grid point nearest to u, however far u is; that of NaN is 0."""
+    return int(clamped((u - lowest) / spacing, 0.0, float(last)) + 0.5)
 
 
-@njit(cache=True, error_model="numpy", fastmath={"contract"})
+@kernel(fastmath={"contract"})
 def prepare_chains(lanes, count, lowest, spacing, last):
     """From U and PRECISION: first term, slope and half step of each lane; returns whether any lane is wide.
 
@@ -147,9 +149,9 @@ def prepare_chains(lanes, count, lowest, spacing, last):
         start = 0.5 * (last // 2 - nearest) * spacing * (from_nearest + from_middle) * precision
         slope = from_middle * spacing * precision
         lanes[FROM_NEAREST + i] = from_nearest
-        lanes[START + i] = max(start, LOWEST_START)
-        lanes[SLOPE + i] = min(max(slope, -STEEPEST_SLOPE), STEEPEST_SLOPE)
-        lanes[HALF + i] = max(-0.5 * spacing * spacing * precision, -STEEPEST_SLOPE)
+        lanes[START + i] = clamped(start, LOWEST_START, 0.0)
+        lanes[SLOPE + i] = clamped(slope, -STEEPEST_SLOPE, STEEPEST_SLOPE)
+        lanes[HALF + i] = clamped(-0.5 * spacing * spacing * precision, -STEEPEST_SLOPE, 0.0)
         is_wide = (start > LOWEST_START) & (abs(slope) < STEEPEST_SLOPE)
         lanes[CASE + i] = IS_WIDE if is_wide else IS_NARROW
         wide += is_wide
@@ -161,7 +163,7 @@ def prepare_chains(lanes, count, lowest, spacing, last):
     return True
 
 
-@njit(cache=True, error_model="numpy")
+@kernel
 def start_upward(lanes, count):
     """Put the lanes at the middle of the grid, facing its upper end."""
     widest_vectors()
@@ -170,7 +172,7 @@ def start_upward(lanes, count):
         lanes[RATIO + i] = lanes[HALF + i] * lanes[SLOPE + i]
 
 
-@njit(cache=True, error_model="numpy")
+@kernel
 def start_downward(lanes, count):
     """Put the lanes at the middle of the grid, facing its lower end."""
     widest_vectors()
@@ -179,7 +181,7 @@ def start_downward(lanes, count):
         lanes[RATIO + i] = lanes[HALF + i] / lanes[SLOPE + i]
 
 
-@njit(cache=True, error_model="numpy", fastmath={"contract"})
+@kernel(fastmath={"contract"})
 def _walk(lanes, count, chain, all_four):
     """Walk from the middle to one end of the grid: SUM_m += Σ_k chain[m, k] g_k, m = 0, 1 or m = 0 to 3."""
     widest_vectors()
@@ -202,7 +204,7 @@ def _walk(lanes, count, chain, all_four):
             lanes[SUM3 + i] += (z0 * a + z1 * b) + (z2 * c + z3 * d)
 
 
-@njit(cache=True, error_model="numpy", inline="always", fastmath={"contract"})
+@kernel(inline="always", fastmath={"contract"})
 def next_four(lanes, i):
     """The Gaussians at the next four grid points of lane i, which moves on by as many."""
     q = lanes[HALF + i] * lanes[HALF + i]
@@ -218,7 +220,7 @@ def next_four(lanes, i):
     return a, b, c, d
 
 
-@njit(cache=True, error_model="numpy", fastmath={"contract"})
+@kernel(fastmath={"contract"})
 def _narrow_sums(from_nearest, precision, weights, nearest, spacing):
     """Both chains from the nearest component, until their terms are negligible."""
     q = math.exp(-spacing * spacing * precision)
@@ -241,7 +243,7 @@ def _narrow_sums(from_nearest, precision, weights, nearest, spacing):
     return total, first, second, third
 
 
-@njit(cache=True, error_model="numpy")
+@kernel
 def starved_sums(from_nearest, precision, log_weights, nearest, spacing):
     """Log-sum-exp over all components, relative to the exponent of the nearest one: logarithm of the scale, sums."""
     log_peak = -np.inf
@@ -258,14 +260,14 @@ def starved_sums(from_nearest, precision, log_weights, nearest, spacing):
     return log_peak, (total, first, second, third)
 
 
-@njit(cache=True, error_model="numpy")
+@kernel
 def starved_exponent(component, from_nearest, precision, log_weights, nearest, spacing):
     """Logarithm of a weighted component over the Gaussian of the nearest one."""
     step = (component - nearest) * spacing
     return log_weights[component] + (from_nearest - 0.5 * step) * step * precision
 
 
-@njit(cache=True, error_model="numpy", fastmath={"contract"})
+@kernel(fastmath={"contract"})
 def exp_in_place(x):
     """exp(x) for −700 < x < 700 to 4e-16, written so that the compiler makes SIMD code of it."""
     exponent_bits = np.empty(x.size, np.int64)

@@ -7,9 +7,9 @@ r_c = π_c e_c / Σ_d π_d e_d. Wanted are, for each group, Σ_i r_ic and Σ_i l
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from heatprior.arrays import FloatArray, IntArray
+from heatprior.kernels.compiler import FAST, kernel
 from heatprior.kernels.threads import for_each
 
 
@@ -31,6 +31,8 @@ def mixture_sums_plain(relative: FloatArray, groups: IntArray, weights: FloatArr
 
 def mixture_sums(relative: FloatArray, groups: IntArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
     """The kernel, on all cores: as `mixture_sums_plain`."""
+    if groups.size and groups.max() >= weights.shape[2]:
+        raise IndexError(f"group {groups.max()} of a patch has no weights; there are {weights.shape[2]} groups")
     weights = np.ascontiguousarray(weights.swapaxes(1, 2), np.float64)  # (S, G, C)
     totals = np.zeros(weights.shape)
     logarithms = np.zeros(weights.shape[:2])
@@ -38,7 +40,7 @@ def mixture_sums(relative: FloatArray, groups: IntArray, weights: FloatArray) ->
     return totals.swapaxes(1, 2), logarithms
 
 
-@njit(nogil=True, cache=True, fastmath=True)
+@kernel(fastmath=FAST)
 def _add(relative, groups, weights, totals, logarithms):
     contrasts, count = relative.shape
     joint = np.empty(contrasts)

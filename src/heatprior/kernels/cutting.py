@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from heatprior.arrays import FloatArray, IntArray
+from heatprior.kernels.compiler import kernel
 
 
 def cut_patches(
@@ -20,7 +20,7 @@ def cut_patches(
     return patches
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _cut(buffer, corners, widths, symmetries, size, patches):
     last = size - 1
     for n in range(corners.size):

@@ -6,8 +6,8 @@ rho_l ∝ w_l exp(−(u − mu_l)² / 2s²). Log-density, score, posterior mean 
     log psi(u),   E[mu] = Σ rho_l mu_l,   Var[mu].
 
 `mixture_moments_plain` says it in a few lines of numpy. `mixture_moments` does the same in float64, fused, without an
-array of responses × components and with three exponentials per response: see chains.py. It lets go of Python's lock, so
-that several run side by side: see threads.py.
+array of responses × components and with three exponentials per response: see chains.py. It releases the GIL, so that
+several run side by side: see threads.py.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from heatprior.arrays import FloatArray
 from heatprior.kernels.chains import (
@@ -32,7 +31,7 @@ from heatprior.kernels.chains import (
     component_sums,
     fill_lanes,
 )
-from heatprior.kernels.vectors import widest_vectors
+from heatprior.kernels.compiler import kernel, widest_vectors
 
 LOG_2PI = math.log(2.0 * math.pi)
 
@@ -94,7 +93,7 @@ def mixture_moments(
     return MixtureMoments(log_density, mean, spread)
 
 
-@njit(nogil=True, cache=True, error_model="numpy", fastmath={"contract"})
+@kernel(fastmath={"contract"})
 def _moments_by_block(u, s2, log_weights, weights, chains, lowest, spacing, log_density, mean, spread):
     widest_vectors()
     count, experts = u.shape
@@ -113,7 +112,8 @@ def _moments_by_block(u, s2, log_weights, weights, chains, lowest, spacing, log_
                 for i in range(rows):
                     offset = lanes[SUM1 + i] / lanes[SUM0 + i]
                     square = lanes[SUM2 + i] / lanes[SUM0 + i]
-                    spreads[i] = max(square - offset * offset, 0.0) * spacing * spacing
+                    difference = square - offset * offset
+                    spreads[i] = 0.0 if difference < 0.0 else difference * spacing * spacing  # NaN stays
             if log_density.size:
                 logarithms = log_density[here, j]
                 for i in range(rows):

@@ -9,9 +9,10 @@ in the nodes is what g leaves on both sides of each response, and that in a resp
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from heatprior.arrays import FloatArray
+from heatprior.kernels.clamping import clamped, clamped_plain
+from heatprior.kernels.compiler import kernel
 
 
 def interpolate_plain(responses: FloatArray, values: FloatArray, halves: FloatArray) -> FloatArray:
@@ -40,7 +41,7 @@ def _places(
     cells = values.shape[1] - 1
     per_unit = cells / (2.0 * halves[:, None])
     place = (responses + halves[:, None]) * per_unit
-    cell = np.clip(place, 0, cells - 1).astype(np.int64)
+    cell = clamped_plain(place, 0, cells - 1).astype(np.int64)
     return cell, place - cell, per_unit
 
 
@@ -60,27 +61,29 @@ def interpolate_back(
     return in_nodes, in_responses
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _interpolate(responses, values, halves, result):
     cells = values.shape[1] - 1
     for j in range(len(responses)):
         half, row = responses.dtype.type(halves[j]), values[j]
+        none, last = responses.dtype.type(0), responses.dtype.type(cells - 1)
         per_unit = responses.dtype.type(cells / (2.0 * halves[j]))
         for i in range(responses.shape[1]):
             place = (responses[j, i] + half) * per_unit
-            cell = np.int32(min(max(place, 0), cells - 1))
+            cell = np.int32(clamped(place, none, last))
             result[j, i] = row[cell] + (place - responses.dtype.type(cell)) * (row[cell + 1] - row[cell])
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _interpolate_back(responses, values, halves, coefficients, in_nodes, in_responses):
     cells = values.shape[1] - 1
     for j in range(len(responses)):
         half, row = responses.dtype.type(halves[j]), values[j]
+        none, last = responses.dtype.type(0), responses.dtype.type(cells - 1)
         per_unit = responses.dtype.type(cells / (2.0 * halves[j]))
         for i in range(responses.shape[1]):
             place = (responses[j, i] + half) * per_unit
-            cell = np.int32(min(max(place, 0), cells - 1))
+            cell = np.int32(clamped(place, none, last))
             upper = coefficients[j, i] * (place - responses.dtype.type(cell))
             in_nodes[j, cell] += coefficients[j, i] - upper
             in_nodes[j, cell + 1] += upper

@@ -12,9 +12,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from heatprior.arrays import FloatArray
+from heatprior.kernels.clamping import clamped, clamped_plain
+from heatprior.kernels.compiler import FAST, kernel
 from heatprior.kernels.patches import extract
 from heatprior.kernels.threads import for_each
 
@@ -40,7 +41,7 @@ def log_densities_plain(image: FloatArray, filters: FloatArray, tables: LevelTab
     u = patches @ filters.T  # (rows, columns, J)
     cells = tables.lines.shape[3]
     q = u * cells / (2.0 * tables.half[:, :, None, None])  # (S, C, rows, columns, J)
-    cell = np.clip(np.floor(q + cells / 2), 0, cells - 1).astype(np.int64)
+    cell = clamped_plain(np.floor(q + cells / 2), 0, cells - 1).astype(np.int64)
     levels, contrasts, _, _, experts = np.ogrid[tuple(slice(n) for n in q.shape)]
     lines = tables.lines[levels, contrasts, experts, cell].astype(np.float64)
     return np.asarray((lines[..., 0] + lines[..., 1] * q).sum(axis=-1))
@@ -63,7 +64,7 @@ def log_densities(image: FloatArray, filters: FloatArray, tables: LevelTables, s
     return sums
 
 
-@njit(nogil=True, cache=True, fastmath=True)
+@kernel(fastmath=FAST)
 def _fill_rows(image, filters, words, scale, size, stride, first, end, sums):
     levels, contrasts, count, cells = words.shape
     columns = sums.shape[3]
@@ -88,7 +89,7 @@ def _fill_rows(image, filters, words, scale, size, stride, first, end, sums):
                     for j in range(count):
                         u, table, factor = responses[j], words[s, c, j], scale[s, c, j]
                         for n in range(length):
-                            cell[n] = np.uint32(np.int32(min(max(u[n] * factor + middle, np.float32(0.0)), top)))
+                            cell[n] = np.uint32(np.int32(clamped(u[n] * factor + middle, np.float32(0.0), top)))
                         for n in range(length):
                             fetched[n] = table[cell[n]]
                         for n in range(length):

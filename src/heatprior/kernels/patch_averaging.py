@@ -19,14 +19,12 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from heatprior.arrays import FloatArray
-from heatprior.kernels.apart import fetch, read, write
+from heatprior.kernels.clamping import clamped, clamped_plain
+from heatprior.kernels.compiler import FAST, add_product, fetch, kernel, read, widest_vectors, write
 from heatprior.kernels.patches import average, extract
-from heatprior.kernels.products import add_product
 from heatprior.kernels.row_bands import Progress, Store, average_by_bands
-from heatprior.kernels.vectors import widest_vectors
 
 RUN = 400  # most patches that go through together
 LANES = 16  # runs are multiples of a vector register, and begin at multiples of it in memory
@@ -55,9 +53,9 @@ def average_changes_plain(
     experts, levels, cells = np.arange(len(filters)), tables.lines.shape[1], tables.lines.shape[2]
     u = extract(image, size) @ filters.T  # (n, J)
     highest = tables.lowest * tables.ratio ** (levels - 1)
-    sigmas = np.clip(np.broadcast_to(np.ravel(sigma), len(u))[:, None], tables.lowest, highest)
+    sigmas = clamped_plain(np.broadcast_to(np.ravel(sigma), len(u))[:, None], tables.lowest, highest)
     q = u * cells / (2.0 * (tables.reach + tables.growth * sigmas))
-    cell = np.clip(np.floor(q + cells / 2), 0, cells - 1).astype(np.int64)
+    cell = clamped_plain(np.floor(q + cells / 2), 0, cells - 1).astype(np.int64)
     place = np.clip(np.log(sigmas / tables.lowest) / np.log(tables.ratio), 0, levels - 1)
     below = np.floor(place).astype(np.int64)
     above = np.minimum(below + 1, levels - 1)
@@ -111,7 +109,7 @@ def _length_of_runs(columns: int, work_per_patch: int, most: int) -> int:
     return length + LANES if length % 128 == 0 else length  # rows at such a distance compete for places in the cache
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _aligned(length):
     """Room that begins at a vector of memory: products are a tenth faster than elsewhere."""
     room = np.empty(length + LANES, np.float32)
@@ -119,7 +117,7 @@ def _aligned(length):
     return room[begin : begin + length]
 
 
-@njit(nogil=True, cache=True, fastmath=True)
+@kernel(fastmath=FAST)
 def _add_band(image, filters, transposed, lines, words, units, reach, growth, sigmas, lowest, ratio, size, most, total):
     widest_vectors()
     count, pixels = filters.shape
@@ -157,7 +155,7 @@ def _add_band(image, filters, transposed, lines, words, units, reach, growth, si
 # Loops of their own: numba copies slices several times slower.
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _shift(pixels, rows, length):
     """Row j: `length` pixels from the j-th on, and zeros to the end."""
     widest_vectors()
@@ -168,21 +166,21 @@ def _shift(pixels, rows, length):
             rows[j, i] = np.float32(0.0)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _fill(target):
     widest_vectors()
     for i in range(len(target)):
         target[i] = np.float32(0.0)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _add(values, total):
     widest_vectors()
     for i in range(len(values)):
         total[i] += values[i]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _packed(lines):
     """Lines (J, cells, 2) of one noise level as one word each: words (J, cells); units (3, J).
 
@@ -211,7 +209,7 @@ def _packed(lines):
     return words, units
 
 
-@njit(nogil=True, cache=True, fastmath=True)
+@kernel(fastmath=FAST)
 def _look_up(responses, words, units, reach, growth, sigma):
     """Responses (J, n) → changes, in place, for one noise level."""
     widest_vectors()
@@ -222,12 +220,12 @@ def _look_up(responses, words, units, reach, growth, sigma):
         scale = np.float32(0.5 * cells / (reach + growth[j] * sigma))
         for i in range(n):
             q = read(u, i) * scale
-            word = fetch(table, np.int32(min(max(q + middle, np.float32(0.0)), top)))
+            word = fetch(table, np.int32(clamped(q + middle, np.float32(0.0), top)))
             slope = np.float32(np.int32(word << 20)) * of_slope + last  # of 32 bits twelve are left, with their sign
             write(u, i, np.float32(word) * of_start + slope * q)
 
 
-@njit(nogil=True, cache=True, error_model="numpy", fastmath=True)
+@kernel(fastmath=FAST)
 def _look_up_between(responses, lines, reach, growth, sigmas, lowest, ratio):
     """The same for one noise level per patch: (n,), or fewer, if the last responses belong to no patch."""
     widest_vectors()
@@ -240,8 +238,8 @@ def _look_up_between(responses, lines, reach, growth, sigmas, lowest, ratio):
     floor, per_level = np.log(np.float32(lowest)), np.float32(1.0 / np.log(ratio))
     least, greatest = np.float32(lowest), np.float32(lowest * ratio ** (levels - 1))
     for i in range(n):
-        noise[i] = min(max(sigmas[i], least), greatest) if i < len(sigmas) else least
-        place = min(max((np.log(noise[i]) - floor) * per_level, np.float32(0.0)), np.float32(levels - 1))
+        noise[i] = clamped(sigmas[i], least, greatest) if i < len(sigmas) else least
+        place = clamped((np.log(noise[i]) - floor) * per_level, np.float32(0.0), np.float32(levels - 1))
         level = min(np.int32(place), np.int32(levels - 2))
         part[i] = place - np.float32(level)
         first[i] = level * np.int32(cells)
@@ -250,7 +248,7 @@ def _look_up_between(responses, lines, reach, growth, sigmas, lowest, ratio):
         for i in range(n):
             u[i] *= middle / (base + slope * noise[i])
         for i in range(n):
-            cell = first[i] + np.int32(min(max(u[i] + middle, np.float32(0.0)), top))
+            cell = first[i] + np.int32(clamped(u[i] + middle, np.float32(0.0), top))
             below[i] = np.uint32(cell)
             above[i] = np.uint32(cell + np.int32(cells))
         for i in range(n):

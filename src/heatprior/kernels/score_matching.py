@@ -17,7 +17,6 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from heatprior.arrays import FloatArray
 from heatprior.kernels.chains import (
@@ -49,7 +48,7 @@ from heatprior.kernels.chains import (
     starved_exponent,
     starved_sums,
 )
-from heatprior.kernels.vectors import widest_vectors
+from heatprior.kernels.compiler import kernel, widest_vectors
 
 COEFFICIENT, MEAN = SUM0, SUM1  # lanes of the second loop, which has no use for sums
 
@@ -161,7 +160,7 @@ def error_to_gradient(changes: FloatArray, noise: FloatArray, sigma: FloatArray)
     return float(_error_to_gradient(changes, noise, sigma))
 
 
-@njit(nogil=True, cache=True, error_model="numpy", fastmath={"contract", "reassoc"})
+@kernel(fastmath={"contract", "reassoc"})
 def _error_to_gradient(changes, noise, sigma):
     widest_vectors()
     total = 0.0
@@ -175,7 +174,7 @@ def _error_to_gradient(changes, noise, sigma):
     return total
 
 
-@njit(nogil=True, cache=True, error_model="numpy", fastmath={"contract"})
+@kernel(fastmath={"contract"})
 def _score_derivatives(u, s2, log_weights, weights, chains, lowest, spacing, score, in_response, in_variance, totals):
     widest_vectors()
     experts, count = u.shape
@@ -194,7 +193,7 @@ def _score_derivatives(u, s2, log_weights, weights, chains, lowest, spacing, sco
 # Loops of their own, on slices: the compiler makes SIMD code of them.
 
 
-@njit(cache=True, error_model="numpy", fastmath={"contract"})
+@kernel(fastmath={"contract"})
 def _store_scores(lanes, spacing, score, totals):
     widest_vectors()
     for i in range(score.size):
@@ -203,7 +202,7 @@ def _store_scores(lanes, spacing, score, totals):
         totals[i] = 0.0 if lanes[CASE + i] == IS_STARVED else lanes[SUM0 + i]
 
 
-@njit(cache=True, error_model="numpy", fastmath={"contract"})
+@kernel(fastmath={"contract"})
 def _store_derivatives(lanes, spacing, score, in_response, in_variance):
     widest_vectors()
     for i in range(score.size):
@@ -217,7 +216,7 @@ def _store_derivatives(lanes, spacing, score, in_response, in_variance):
         in_variance[i] = 0.5 * skew * (precision * precision * precision) + phi * slope
 
 
-@njit(cache=True, error_model="numpy", fastmath={"contract"})
+@kernel(fastmath={"contract"})
 def _fill_coefficients(lanes, s2, coefficients, score, totals):
     """Returns how many lanes are not wide."""
     widest_vectors()
@@ -232,7 +231,7 @@ def _fill_coefficients(lanes, s2, coefficients, score, totals):
     return special
 
 
-@njit(nogil=True, cache=True, error_model="numpy", fastmath={"contract"})
+@kernel(fastmath={"contract"})
 def _weight_gradient(u, s2, coefficients, score, totals, log_weights, weights, lowest, spacing, gradient):
     widest_vectors()
     experts, count = u.shape
@@ -269,7 +268,7 @@ def _weight_gradient(u, s2, coefficients, score, totals, log_weights, weights, l
             )
 
 
-@njit(cache=True, error_model="numpy", fastmath={"contract", "reassoc"})
+@kernel(fastmath={"contract", "reassoc"})
 def _walk_and_collect(lanes, count, middle, sums):
     """Walk from the middle to one end of the grid, collecting Σ_n a_n g_nk and Σ_n a_n g_nk (E_n[mu] − middle)."""
     widest_vectors()
@@ -298,7 +297,7 @@ def _walk_and_collect(lanes, count, middle, sums):
         sums[1, k + 3] += b3
 
 
-@njit(cache=True, error_model="numpy", fastmath={"contract"})
+@kernel(fastmath={"contract"})
 def _add_narrow(lanes, i, weights, lowest, spacing, gradient):
     """Add one response's part by chains from its nearest component."""
     from_nearest, precision = lanes[FROM_NEAREST + i], lanes[PRECISION + i]
@@ -320,7 +319,7 @@ def _add_narrow(lanes, i, weights, lowest, spacing, gradient):
             k += direction
 
 
-@njit(cache=True, error_model="numpy")
+@kernel
 def _add_starved(lanes, i, log_weights, lowest, spacing, gradient):
     """Add one response's part by log-sum-exp over all components."""
     from_nearest, precision = lanes[FROM_NEAREST + i], lanes[PRECISION + i]

@@ -17,10 +17,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from heatprior.arrays import FloatArray, IntArray
 from heatprior.kernels.candidates import LOWEST, RUN, candidates_on_grid, cut_patches, level_of, listed_by_shape
+from heatprior.kernels.compiler import FAST, kernel
 
 LANES = 16  # of a vector register
 
@@ -67,7 +67,7 @@ def changes_plain(patches: FloatArray, tables: ShapeTables, level: int) -> Float
     return changes
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def add_changes(tile, size, levels, tables, candidates, total):
     """Add to `total` the changes of all patches of a tile, both (rows + b − 1, columns + b − 1).
 
@@ -81,7 +81,7 @@ def add_changes(tile, size, levels, tables, candidates, total):
     _add_posterior_means(tile, size, levels, tables, firsts, listed, total)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _best_of_candidates(tile, size, levels, tables, firsts, listed):
     """The best shape of every patch, (rows · columns,)."""
     columns, pixels = tile.shape[1] - size + 1, size * size
@@ -104,7 +104,7 @@ def _best_of_candidates(tile, size, levels, tables, firsts, listed):
     return chosen
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _add_posterior_means(tile, size, levels, tables, firsts, listed, total):
     columns, pixels = tile.shape[1] - size + 1, size * size
     room, parts = np.empty((RUN, pixels), np.float32), np.empty(tables.gains.shape[2], np.float32)
@@ -127,7 +127,7 @@ def _add_posterior_means(tile, size, levels, tables, firsts, listed, total):
                         total[row + j, column + h] += clean[i, j * size + h] - room[i, j * size + h]
 
 
-@njit(nogil=True, cache=True, fastmath=True, inline="always")
+@kernel(fastmath=FAST, inline="always")
 def _logarithm(u, gains):
     """Of the density of responses over that of noise, but for a constant."""
     value = np.float32(0.0)
@@ -136,7 +136,7 @@ def _logarithm(u, gains):
     return value
 
 
-@njit(nogil=True, cache=True, fastmath=True)
+@kernel(fastmath=FAST)
 def _peak(u, gains, constants):
     """The largest over contrasts of the logarithm of the density, over that of noise."""
     highest = LOWEST
@@ -145,7 +145,7 @@ def _peak(u, gains, constants):
     return highest
 
 
-@njit(nogil=True, cache=True, fastmath=True)
+@kernel(fastmath=FAST)
 def _shrink(u, gains, keeps, constants, parts):
     """u ← Σ_g P(g | u) keep_g u."""
     highest = LOWEST
@@ -165,7 +165,7 @@ def _shrink(u, gains, keeps, constants, parts):
         u[d] *= clean[d]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _sorted_by_shape(chosen, shapes):
     """The patches of each shape k: listed[firsts[k] : firsts[k + 1]]."""
     firsts = np.zeros(shapes + 1, np.int64)

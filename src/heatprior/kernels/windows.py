@@ -9,9 +9,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from heatprior.arrays import FloatArray
+from heatprior.kernels.clamping import clamped
+from heatprior.kernels.compiler import FAST, kernel
 from heatprior.kernels.threads import for_each
 
 ROWS = 8  # of the grid that one thread does at a time
@@ -61,10 +62,10 @@ def window_sums(
     return result._replace(values=np.moveaxis(result.values, -1, 0))
 
 
-@njit(nogil=True, cache=True, fastmath=True)
+@kernel(fastmath=FAST)
 def _fill(values, held, pilot, width, alike, reach, first, last, sums, weights, squares):
     rows, columns, levels = values.shape
-    side = int(reach)
+    side = int(clamped(reach, 0.0, float(rows + columns)))
     for i in range(first, last):
         for j in range(columns):
             total = sums[i, j]

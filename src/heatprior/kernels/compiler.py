@@ -1,0 +1,237 @@
+"""How kernels are compiled and kept: `kernel`, and the private corners of numba and llvmlite, each with a plain twin.
+
+Everything that leans on more than numba's documented interface is here, so that a new release of numba is tried on one
+file. Each trick has a fallback in documented numba, which takes its place where the trick cannot be had, and everywhere
+if HEATPRIOR_PLAIN_KERNELS is set: results agree to rounding, only slower.
+
+- `read`, `write`, `fetch`: LLVM's alias scopes tell that a table is not what a loop writes, so that its look-ups
+  become SIMD gathers.
+- `add_product`: total += a @ b by the gemm of the BLAS with beta = 1, through the symbol that numba has for `np.dot`.
+- `widest_vectors`: LLVM prefers 256-bit registers even where there are 512.
+- The cache of compiled code on disk, renewed whenever any kernel changes.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable
+from contextlib import suppress
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numba
+import numpy as np
+from numba import njit, types
+from numba.extending import intrinsic
+
+PLAIN = bool(os.environ.get("HEATPRIOR_PLAIN_KERNELS"))
+FAST = {"reassoc", "contract", "arcp", "nsz", "afn"}  # fast arithmetic in which NaN and infinity keep their meaning
+FOLDER = Path(__file__).parent
+
+
+def kernel(function: Callable[..., Any] | None = None, **options: Any) -> Any:
+    """`njit` of a loop that releases the GIL, divides as numpy does (no ZeroDivisionError), and is kept on disk."""
+    if function is None:
+        return lambda function: kernel(function, **options)
+    dispatcher = njit(nogil=True, error_model="numpy", **options)(function)
+    if _KernelCache is not None and _cache_folder() is not None:
+        dispatcher._cache = _KernelCache(function)
+    return dispatcher
+
+
+# The cache on disk. numba's own renews the code of a function when its file changes, but not when a function that it
+# calls from another file does; and it refuses to compile where nothing can be written.
+
+
+@cache
+def _stamp() -> str:
+    """Changes with any kernel; the versions of numba and the processor are looked after by numba."""
+    digest = sha256()
+    for path in sorted(FOLDER.glob("*.py")):
+        digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()
+
+
+@cache
+def _cache_folder() -> Path | None:
+    """NUMBA_CACHE_DIR, __pycache__ or the user's cache: the first that can be written, else the first with code."""
+    if not any(FOLDER.glob("*.py")):
+        return None  # no source, no stamp
+    own = f"heatprior-{sha256(os.fsencode(FOLDER)).hexdigest()[:16]}"
+    folders = [FOLDER / "__pycache__", Path(AppDirs("heatprior", appauthor=False).user_cache_dir) / own]
+    if given := getattr(numba.config, "CACHE_DIR", ""):
+        folders.insert(0, Path(given) / own)
+    for folder in folders:
+        with suppress(OSError):
+            folder.mkdir(parents=True, exist_ok=True)
+            tempfile.TemporaryFile(dir=folder).close()
+            return folder
+    return next((folder for folder in folders if any(folder.glob("*.nbi"))), None)
+
+
+try:
+    from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLocator
+    from numba.misc.appdirs import AppDirs
+
+    class _Locator(_CacheLocator):
+        def __init__(self, py_func: Callable[..., Any], py_file: str) -> None:
+            self._py_file, self._line = py_file, py_func.__code__.co_firstlineno
+
+        def get_cache_path(self) -> str:
+            return str(_cache_folder())
+
+        def get_source_stamp(self) -> str:
+            return _stamp()
+
+        def get_disambiguator(self) -> str:
+            return f"{self._line}-plain" if PLAIN else str(self._line)
+
+        @classmethod
+        def from_function(cls, py_func: Callable[..., Any], py_file: str) -> _Locator:
+            return cls(py_func, py_file)
+
+    class _Implementation(CompileResultCacheImpl):
+        _locator_classes = [_Locator]  # noqa: RUF012
+
+    class _Cache(FunctionCache):
+        """A cache that fails to be read or written is no reason to fail."""
+
+        _impl_class = _Implementation
+
+        def load_overload(self, sig: Any, target_context: Any) -> Any:
+            try:
+                return super().load_overload(sig, target_context)
+            except Exception:  # a damaged file may raise anything as it is unpickled; compiled anew, it is replaced
+                with suppress(OSError):
+                    self.flush()
+                return None
+
+        def save_overload(self, sig: Any, data: Any) -> None:
+            with suppress(OSError):
+                super().save_overload(sig, data)
+
+    _KernelCache: Any = _Cache
+except (ImportError, AttributeError):
+    _KernelCache = None
+
+
+# Loops that write one array and look up in another. That the two do not overlap is a promise that nobody checks; there
+# are no bounds checks and no negative indices.
+
+
+@kernel(inline="always")
+def read_plain(array, index):
+    """array[index] of a contiguous array that is written in the same loop."""
+    return array[index]
+
+
+@kernel(inline="always")
+def write_plain(array, index, value):
+    """array[index] = value."""
+    array[index] = value
+
+
+@kernel(inline="always")
+def fetch_plain(array, index):
+    """array[index] of a contiguous array that nothing in the loop writes."""
+    return array[index]
+
+
+def _written(builder):
+    """The alias scope of all places that are written."""
+    domain = builder.module.add_metadata(["heatprior"])
+    return builder.module.add_metadata([builder.module.add_metadata(["written", domain])])
+
+
+def _place(context, builder, signature, arguments):
+    array = context.make_array(signature.args[0])(context, builder, arguments[0])
+    return builder.gep(array.data, [arguments[1]], inbounds=True)
+
+
+def _read(_, array, index):  # noqa: ARG001
+    def generate(context, builder, signature, arguments):
+        value = builder.load(_place(context, builder, signature, arguments))
+        value.set_metadata("alias.scope", _written(builder))
+        return value
+
+    return array.dtype(array, types.intp), generate
+
+
+def _write(_, array, index, value):  # noqa: ARG001
+    def generate(context, builder, signature, arguments):
+        store = builder.store(arguments[2], _place(context, builder, signature, arguments))
+        store.set_metadata("alias.scope", _written(builder))
+        return context.get_dummy_value()
+
+    return types.void(array, types.intp, array.dtype), generate
+
+
+def _fetch(_, array, index):  # noqa: ARG001
+    def generate(context, builder, signature, arguments):
+        value = builder.load(_place(context, builder, signature, arguments))
+        value.set_metadata("noalias", _written(builder))
+        return value
+
+    return array.dtype(array, types.intp), generate
+
+
+def widest_vectors_plain() -> None:
+    """Nothing."""
+
+
+_WIDEST = '"prefer-vector-width"="512"'
+
+
+def _widest_vectors(_):
+    """As the first statement of a kernel; what is inlined into it follows suit. No effect without AVX-512."""
+
+    def generate(context, builder, signature, arguments):  # noqa: ARG001
+        attributes = builder.function.attributes
+        if isinstance(attributes, set):
+            set.add(attributes, _WIDEST)  # its own `add` knows only some attributes
+        return context.get_dummy_value()
+
+    return types.void(), generate
+
+
+@kernel
+def add_product_plain(a, b, total):
+    """total += a @ b for contiguous matrices of float32."""
+    if a.shape[1] != b.shape[0] or total.shape != (a.shape[0], b.shape[1]):
+        raise ValueError("the shapes of a product do not match")
+    total += np.dot(a, b)
+
+
+_FLOATS = types.CPointer(types.float32)
+_GEMM: Any = types.ExternalFunction(
+    "numba_xxgemm",
+    types.intc(
+        *(types.char, types.char, types.char),  # kind of number; whether the first matrix is transposed, and the second
+        *(types.intp, types.intp, types.intp),  # rows and columns of the result, inner length
+        *(_FLOATS, _FLOATS, types.intp, _FLOATS, types.intp),  # alpha, both matrices with their leading dimensions
+        *(_FLOATS, _FLOATS, types.intp),  # beta, the result with its leading dimension
+    ),
+)
+
+
+@kernel
+def _add_product(a, b, total):
+    # gemm counts column by column: row by row the matrices are their transposes, in the other order
+    if a.shape[1] != b.shape[0] or total.shape != (a.shape[0], b.shape[1]):
+        raise ValueError("the shapes of a product do not match")
+    one = np.ones(1, np.float32)
+    _GEMM(
+        *(ord("s"), ord("n"), ord("n"), b.shape[1], a.shape[0], a.shape[1]),
+        *(one.ctypes, b.ctypes, b.shape[1], a.ctypes, a.shape[1]),
+        *(one.ctypes, total.ctypes, total.shape[1]),
+    )
+
+
+read: Any = read_plain if PLAIN else intrinsic(_read)
+write: Any = write_plain if PLAIN else intrinsic(_write)
+fetch: Any = fetch_plain if PLAIN else intrinsic(_fetch)
+widest_vectors: Any = kernel(widest_vectors_plain) if PLAIN else intrinsic(_widest_vectors)
+add_product: Any = add_product_plain if PLAIN else _add_product

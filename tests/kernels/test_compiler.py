@@ -1,0 +1,114 @@
+"""The compiler's private corners against their plain twins."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from numba import njit
+
+from heatprior.kernels import compiler
+from heatprior.kernels.compiler import add_product, add_product_plain, widest_vectors, widest_vectors_plain
+
+
+@pytest.mark.parametrize("product", [add_product, add_product_plain])
+@pytest.mark.parametrize("shape", [(1, 1, 1), (48, 49, 352), (49, 48, 17), (3, 200, 5)])
+def test_the_product_is_added(product, shape):
+    rows, inner, columns = shape
+    rng = np.random.default_rng(rows)
+    a, b, total = (
+        rng.normal(size=size).astype(np.float32) for size in ((rows, inner), (inner, columns), (rows, columns))
+    )
+    expected = total.astype(np.float64) + a.astype(np.float64) @ b.astype(np.float64)
+    product(a, b, total)
+    np.testing.assert_allclose(total, expected, atol=2e-5)
+    assert np.abs(total - a @ b).max() > 1e-3  # what was there counts
+
+
+@pytest.mark.parametrize("product", [add_product, add_product_plain])
+def test_shapes_that_do_not_match_are_refused(product):
+    square = np.zeros((3, 3), np.float32)
+    for a, b, total in ((square[:, :2], square, square), (square, square, square[:2])):
+        with pytest.raises(ValueError, match="do not match"):
+            product(np.ascontiguousarray(a), b, np.ascontiguousarray(total))
+
+
+def squares(wish):
+    wish = wish if wish is widest_vectors else njit(wish)
+
+    @njit
+    def square(x):
+        wish()
+        for i in range(x.size):
+            x[i] = x[i] * x[i]
+
+    return square
+
+
+def test_the_wish_for_wide_vectors_reaches_the_compiler_and_changes_no_result():
+    values = np.random.default_rng(0).standard_normal(1001)
+    found = []
+    for wish in (widest_vectors, widest_vectors_plain):
+        square, x = squares(wish), values.copy()
+        square(x)
+        np.testing.assert_array_equal(x, values**2)
+        (code,) = square.inspect_llvm().values()
+        found.append("prefer-vector-width" in code)
+    assert found == [True, False]
+
+
+def look_up(read, fetch, write):
+    @njit
+    def loop(u, table):
+        for i in range(u.size):
+            write(u, i, fetch(table, np.int32(read(u, i))))
+
+    return loop
+
+
+def test_look_ups_with_and_without_alias_scopes_are_the_same():
+    rng = np.random.default_rng(0)
+    table, places = rng.standard_normal(50).astype(np.float32), rng.integers(0, 50, 1003)
+    scopes = []
+    for tricks in (
+        (compiler.read, compiler.fetch, compiler.write),
+        (compiler.read_plain, compiler.fetch_plain, compiler.write_plain),
+    ):
+        loop, u = look_up(*tricks), places.astype(np.float32)
+        loop(u, table)
+        np.testing.assert_array_equal(u, table[places])
+        (code,) = loop.inspect_llvm().values()
+        scopes.append("!alias.scope" in code)
+    assert scopes == [True, False]
+
+
+STEP = """
+import sys
+import numpy as np
+from heatprior.kernels import compiler
+from heatprior.kernels.patch_averaging import ResponseTables, average_changes
+
+assert compiler.PLAIN == (sys.argv[1] == "plain")
+rng = np.random.default_rng(0)
+nodes = np.sin(rng.uniform(3.0, 6.0, (8, 1)) * np.linspace(-1.0, 1.0, 65))
+slopes = np.diff(nodes)
+lines = np.stack([nodes[:, :-1] - slopes * (np.arange(64) - 32), slopes], axis=-1)[:, None].astype(np.float32)
+filters, image = np.linalg.qr(rng.normal(size=(9, 8)))[0].T, rng.normal(size=(40, 50)).astype(np.float32)
+result = np.empty_like(image)
+tables = ResponseTables(lines, 0.8, np.full(8, 3.0), 0.1, 2.0)
+average_changes(image, filters, tables, lambda rows, change: result.__setitem__(rows, change))
+np.save(sys.argv[2], result)
+"""
+
+
+def test_a_whole_step_does_without_any_trick(tmp_path):
+    results = []
+    for name, switch in (("plain", "1"), ("fast", "")):
+        file = tmp_path / f"{name}.npy"
+        environment = os.environ | {"HEATPRIOR_PLAIN_KERNELS": switch}
+        subprocess.run([sys.executable, "-c", STEP, name, str(file)], check=True, env=environment)
+        results.append(np.load(file))
+    # sums in another order, and a response beside the edge of a cell may be looked up on its other side: float32
+    np.testing.assert_allclose(*results, atol=2e-5)
+    assert np.abs(results[0]).max() > 0.1
