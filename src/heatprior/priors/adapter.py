@@ -12,6 +12,7 @@ import numpy as np
 
 from heatprior.arrays import FloatArray
 from heatprior.errors import InvalidInputError
+from heatprior.kernels.grids import EVERY, Grid
 from heatprior.kernels.patches import extract
 from heatprior.kernels.row_bands import Progress, Store, average_by_bands
 from heatprior.priors import mixture_step as mixture_averaging
@@ -39,14 +40,20 @@ def patch_size(prior: DiffusedPrior) -> int:
 
 
 def average_changes_of(
-    prior: DiffusedPrior, image: FloatArray, sigma: float | NoiseMap, store: Store, progress: Progress | None = None
+    prior: DiffusedPrior,
+    image: FloatArray,
+    sigma: float | NoiseMap,
+    store: Store,
+    progress: Progress | None = None,
+    *,
+    grid: Grid = EVERY,
 ) -> None:
     """Hand to `store`, band by band, the mean over patches of E[X | Y] − Y; the rows it is given may be overwritten."""
     if isinstance(prior, PatchPrior):
-        average_posterior_changes(prior, image, sigma, store, progress)
+        average_posterior_changes(prior, image, sigma, store, progress, grid=grid)
         return
     if isinstance(prior, GaussianMixturePrior):
-        mixture_averaging.average_posterior_changes(prior, image, sigma, store, progress)
+        mixture_averaging.average_posterior_changes(prior, image, sigma, store, progress, grid=grid)
         return
     if isinstance(prior, ImagePrior):
         store(slice(0, len(image)), changes_of_image(prior, image, sigma))
@@ -55,21 +62,23 @@ def average_changes_of(
         return
     size = patch_size(prior)
     width = image.shape[1]
+    all_rows, all_columns = (grid.starts(length, size) for length in image.shape)
 
     def sum_of_changes(start: int, end: int) -> FloatArray:
         total = np.zeros((end - start + size - 1, width), np.float32)
-        for row in range(start, end):
+        for row in all_rows[(all_rows >= start) & (all_rows < end)].tolist():
             rows = slice(row, row + size)
             sigmas = sigma if isinstance(sigma, float) else root_mean_squares(sigma.rows(rows), size)[0]
-            for left in range(0, width - size + 1, COLUMNS):
-                columns = slice(left, left + COLUMNS + size - 1)
-                patches = extract(image[rows, columns], size)
-                level = np.asarray(sigmas if isinstance(sigmas, float) else sigmas[left : left + COLUMNS])
+            for first in range(0, len(all_columns), COLUMNS):
+                columns = all_columns[first : first + COLUMNS]
+                left, right = columns[0], columns[-1] + size
+                patches = extract(image[rows, left:right], size)[columns - left]
+                level = np.asarray(sigmas if isinstance(sigmas, float) else sigmas[columns])
                 changes = (tweedie(prior, patches, level) - patches).reshape(-1, size, size)
                 for i in range(size):
                     for j in range(size):
-                        total[row - start + i, left + j : left + j + len(changes)] += changes[:, i, j]
+                        total[row - start + i, columns + j] += changes[:, i, j]
         return total
 
     # in the caller's thread: not every prior may be called from several
-    average_by_bands((image.shape[0], width), size, sum_of_changes, store, progress, at_once=1)
+    average_by_bands((image.shape[0], width), size, sum_of_changes, store, progress, at_once=1, grid=grid)

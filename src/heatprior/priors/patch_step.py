@@ -14,6 +14,7 @@ import numpy as np
 from scipy.interpolate import CubicSpline
 
 from heatprior.arrays import FloatArray, IntArray
+from heatprior.kernels.grids import EVERY, Grid
 from heatprior.kernels.patch_averaging import ResponseTables, average_changes
 from heatprior.kernels.row_bands import Progress, Store
 from heatprior.kernels.threads import for_each
@@ -59,7 +60,13 @@ def noise_of(sigma: float | FloatArray | NoiseMap) -> float | NoiseMap:
 
 
 def average_posterior_changes(
-    prior: PatchPrior, image: FloatArray, sigma: float | NoiseMap, store: Store, progress: Progress | None = None
+    prior: PatchPrior,
+    image: FloatArray,
+    sigma: float | NoiseMap,
+    store: Store,
+    progress: Progress | None = None,
+    *,
+    grid: Grid = EVERY,
 ) -> None:
     """Hand to `store`, band by band, by how much one step changes the rows of an image (H, W) in float32.
 
@@ -67,7 +74,7 @@ def average_posterior_changes(
     """
     filters, size = prior.filters.matrix, prior.filters.size
     if isinstance(sigma, float):
-        average_changes(image, filters, response_tables(prior, sigma), store, progress=progress)
+        average_changes(image, filters, response_tables(prior, sigma), store, progress=progress, grid=grid)
         return
     noise = sigma  # a map
 
@@ -75,7 +82,7 @@ def average_posterior_changes(
         return root_mean_squares(noise.rows(slice(start, end + size - 1)), size)
 
     tables = tables_between(prior, noise.lowest, noise.highest)
-    average_changes(image, filters, tables, store, sigmas=sigmas, progress=progress)
+    average_changes(image, filters, tables, store, sigmas=sigmas, progress=progress, grid=grid)
 
 
 def root_mean_squares(sigma: FloatArray, size: int) -> FloatArray:

@@ -207,7 +207,12 @@ def half_quadratic_splitting(
             x[rows] = np.where(np.isnan(observed), change, mean)
 
         average_changes_of(
-            prior, x, _noise_of_step(schedules, step, noise, mirrored), store, _part(progress, step, schedules.steps)
+            prior,
+            x,
+            _noise_of_step(schedules, step, noise, mirrored),
+            store,
+            _part(progress, step, schedules.steps),
+            grid=schedules.grid(step),
         )
     return x[mirrored.inside]
 
