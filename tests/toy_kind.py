@@ -43,8 +43,8 @@ class ToyPrior:
     def schedules(self):
         return schedules_on(self.card)
 
-    def denoise_step(self, image, noise, store, progress=None):
-        AdaptedPrior(self).denoise_step(image, noise, store, progress)
+    def denoise_step(self, image, noise, store, progress=None, **grid):
+        AdaptedPrior(self).denoise_step(image, noise, store, progress, **grid)
 
     def facts(self):
         return {"kind": self.kind, "pixels": f"{self.mean:g} ± {self.spread:g}"}

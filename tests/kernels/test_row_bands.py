@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from heatprior.kernels.patches import average
-from heatprior.kernels.row_bands import BAND, average_by_bands, patches_that_hold
+from heatprior.kernels.row_bands import BAND, average_by_bands
 
 
 def collect(patches, shape, size, **options):
@@ -42,14 +42,6 @@ def test_a_band_that_is_not_carried_over_is_noticed():
     patches = np.random.default_rng(0).normal(size=((BAND + 14) * 6, 49))
     wrong = collect(patches[: BAND * 6], (BAND + 6, 12), size)
     assert np.abs(collect(patches, shape, size)[: BAND + 6] - wrong).max() > 0.1
-
-
-@pytest.mark.parametrize(("length", "size"), [(7, 7), (9, 7), (30, 7), (5, 1)])
-def test_the_number_of_patches_that_hold_a_pixel(length, size):
-    count = np.zeros(length, int)
-    for start in range(length - size + 1):
-        count[start : start + size] += 1
-    np.testing.assert_array_equal(patches_that_hold(length, size), count)
 
 
 def test_progress_rises_to_one():

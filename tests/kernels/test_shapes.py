@@ -5,8 +5,8 @@ import pytest
 from examples import gaussian_mixture
 
 from heatprior.kernels.candidates import RUN
+from heatprior.kernels.grids import EVERY
 from heatprior.kernels.patches import average, extract
-from heatprior.kernels.row_bands import patches_that_hold
 from heatprior.kernels.shapes import add_changes, changes_plain
 from heatprior.priors.gaussian_mixture import GaussianMixturePrior
 from heatprior.priors.mixture_step import shape_tables
@@ -28,12 +28,13 @@ def noisy(shape, seed=0, sigma=0.3):
     return (shades + sigma * rng.standard_normal(shape)).astype(np.float32)
 
 
-def kernel(prior, image, sigmas, levels=ONE_LEVEL, candidates=None):
+def kernel(prior, image, sigmas, levels=ONE_LEVEL, candidates=None, grid=EVERY):
     """The mean change of every pixel; all shapes are candidates unless told otherwise."""
     total = np.zeros_like(image)
     shapes = len(prior.covariances) if candidates is None else candidates
-    add_changes(image, prior.size, levels, shape_tables(prior, sigmas), shapes, total)
-    rows, columns = (patches_that_hold(length, prior.size) for length in image.shape)
+    places = tuple(grid.starts(length, prior.size) for length in image.shape)
+    add_changes(image, prior.size, places, levels, shape_tables(prior, sigmas), shapes, total)
+    rows, columns = (grid.patches_that_hold(length, prior.size) for length in image.shape)
     return total / (rows[:, None] * columns)
 
 

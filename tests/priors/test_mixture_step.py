@@ -195,5 +195,6 @@ def test_values_beyond_the_range_of_a_map_are_taken_for_its_ends():
     narrow = NoiseMap(sigma.__getitem__, 0.1, 0.2)
     clipped = NoiseMap(np.clip(sigma, 0.1, 0.2).__getitem__, 0.1, 0.2)
     ends = fast(PRIOR, image, narrow)
-    np.testing.assert_array_equal(ends[:, :4], fast(PRIOR, image, clipped)[:, :4])
-    np.testing.assert_array_equal(ends[:, -10:], fast(PRIOR, image, clipped)[:, -10:])
+    # patches in between have other shapes, so that products have other rows, and may round otherwise
+    np.testing.assert_allclose(ends[:, :4], fast(PRIOR, image, clipped)[:, :4], atol=1e-6)
+    np.testing.assert_allclose(ends[:, -10:], fast(PRIOR, image, clipped)[:, -10:], atol=1e-6)

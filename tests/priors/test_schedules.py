@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from heatprior import GaussianMixturePrior, InvalidInputError, PriorFileError, load
+from heatprior.kernels.grids import EVERY, Grid
 from heatprior.priors.adapter import complete
 from heatprior.priors.schedules import GENERAL, OF_MIXTURES, Schedule, Schedules
 
@@ -42,6 +43,12 @@ def test_between_its_sigmas_a_schedule_is_straight_in_log_sigma_and_beyond_them_
     assert float(schedules.weight(0, sigma)) == pytest.approx(weight)
 
 
+def test_each_step_has_its_stride_and_begins_it_one_pixel_further():
+    assert [prior_with(ENTRY).schedules.grid(step) for step in range(2)] == [EVERY, EVERY]
+    strided = prior_with(ENTRY | {"strides": [2, 3]}).schedules
+    assert [strided.grid(step) for step in range(2)] == [Grid(2, 0), Grid(3, 1)]
+
+
 def test_a_map_is_taken_pixel_by_pixel():
     schedules = prior_with(ENTRY).schedules
     sigma = np.array([[0.01, 0.07], [0.1, 0.5]])
@@ -55,7 +62,7 @@ def test_a_map_is_taken_pixel_by_pixel():
         ({"sigmas": [0.2, 0.05]}, "ascending"),
         ({"sigmas": [0.0, 0.05]}, "positive"),
         ({"sigmas": [0.05]}, "do not match"),
-        ({"sigmas": 0.05}, "must be a list"),
+        ({"sigmas": 0.05}, "must be lists"),
         ({"sigmas": ["a", "b"]}, "needs numbers"),
         ({"levels": [[0.8, 0.4], [0.6]]}, "needs numbers, the same count"),
         ({"levels": [[0.8], [0.6]]}, "do not match"),
@@ -64,6 +71,10 @@ def test_a_map_is_taken_pixel_by_pixel():
         ({"levels": [[], []], "weights": [[], []]}, "no steps"),
         ({"weights": [[0.3, 1.1], [0.1, 0.02]]}, "between 0 and 1"),
         ({"weights": [[0.3, -0.1], [0.1, 0.02]]}, "between 0 and 1"),
+        ({"strides": [2]}, "above 0 for every step"),
+        ({"strides": [2, 0]}, "above 0 for every step"),
+        ({"strides": [2, 1.5]}, "above 0 for every step"),
+        ({"strides": 2}, "must be lists"),
         ({"other": 1}, "expected an object with sigmas, levels, weights"),
     ],
 )

@@ -10,17 +10,17 @@ import numpy as np
 from heatprior.kernels.compiler import FAST, kernel
 
 CANDIDATES = 2  # of a patch on the grid, handed to its neighbours
-GRID = 2  # distance of patches on the grid
+GRID = 2  # patches from one at which all shapes are compared to the next, in either direction
 SIMILAR = 2  # noise levels apart that count as one where all shapes are compared
 LOWEST = np.float32(-3e38)  # not infinite: fast arithmetic takes every number for finite
 RUN = 240  # patches in one product: OpenBLAS has a faster way for 240 × 64 × 63 than for more
 
 
 @kernel
-def candidates_on_grid(tile, size, levels, tables, candidates):
-    """The best shapes of every patch on the grid, by the subspace: (rows of the grid, columns of it, candidates)."""
-    columns = tile.shape[1] - size + 1
-    shape = ((tile.shape[0] - size + GRID) // GRID, (columns + GRID - 1) // GRID)
+def candidates_on_grid(tile, size, places, levels, tables, candidates):
+    """The best shapes of every GRID-th patch, by the subspace: (rows of such patches, columns of them, candidates)."""
+    columns = len(places[1])
+    shape = ((len(places[0]) + GRID - 1) // GRID, (columns + GRID - 1) // GRID)
     best = np.zeros((shape[0] * shape[1], candidates), np.int32)
     room, numbers = np.empty((RUN, size * size), np.float32), np.empty(RUN, np.int64)
     start = 0
@@ -35,7 +35,7 @@ def candidates_on_grid(tile, size, levels, tables, candidates):
             elif abs(here - level) > SIMILAR:
                 break
             some += 1
-        cut_patches(tile, columns, size, numbers[:some], room)
+        cut_patches(tile, places, size, numbers[:some], room)
         y = np.dot(tables.shared, np.ascontiguousarray(room[:some].T))
         _best_shapes(
             y,
@@ -120,12 +120,19 @@ def level_of(levels, number, columns):
     return levels[number // columns, number % columns]
 
 
+@kernel(inline="always")
+def corner(places, number):
+    """Row and column at which a patch begins."""
+    row, column = divmod(number, len(places[1]))
+    return places[0][row], places[1][column]
+
+
 @kernel(fastmath=FAST)
-def cut_patches(tile, columns, size, numbers, patches):
-    """Patches without their mean."""
+def cut_patches(tile, places, size, numbers, patches):
+    """Patches without their mean: those of these numbers, counted row by row of the places (rows, columns)."""
     pixels = size * size
     for i in range(len(numbers)):
-        row, column = divmod(numbers[i], columns)
+        row, column = corner(places, numbers[i])
         mean = np.float32(0.0)
         for j in range(size):
             for h in range(size):

@@ -23,6 +23,7 @@ import numpy as np
 from heatprior.arrays import FloatArray
 from heatprior.kernels.clamping import clamped, clamped_plain
 from heatprior.kernels.compiler import FAST, add_product, fetch, kernel, read, widest_vectors, write
+from heatprior.kernels.grids import EVERY, Grid
 from heatprior.kernels.patches import average, extract
 from heatprior.kernels.row_bands import Progress, Store, average_by_bands
 
@@ -46,12 +47,16 @@ class ResponseTables(NamedTuple):
 
 
 def average_changes_plain(
-    image: FloatArray, filters: FloatArray, tables: ResponseTables, sigma: float | FloatArray
+    image: FloatArray,
+    filters: FloatArray,
+    tables: ResponseTables,
+    sigma: float | FloatArray,
+    grid: Grid = EVERY,
 ) -> FloatArray:
     """The twin: image (H, W), filters (J, b²), sigma a number or one per patch → mean changes (H, W)."""
     size = int(np.sqrt(filters.shape[1]))
     experts, levels, cells = np.arange(len(filters)), tables.lines.shape[1], tables.lines.shape[2]
-    u = extract(image, size) @ filters.T  # (n, J)
+    u = extract(image, size, grid) @ filters.T  # (n, J)
     highest = tables.lowest * tables.ratio ** (levels - 1)
     sigmas = clamped_plain(np.broadcast_to(np.ravel(sigma), len(u))[:, None], tables.lowest, highest)
     q = u * cells / (2.0 * (tables.reach + tables.growth * sigmas))
@@ -62,7 +67,7 @@ def average_changes_plain(
     low, high = (tables.lines[experts, level, cell].astype(np.float64) for level in (below, above))
     lines = low + (place - below)[..., None] * (high - low)
     changes = (lines[..., 0] + lines[..., 1] * q) @ filters
-    return average(changes, (image.shape[0], image.shape[1]), size)
+    return average(changes, (image.shape[0], image.shape[1]), size, grid)
 
 
 def average_changes(
@@ -74,30 +79,34 @@ def average_changes(
     sigmas: Callable[[int, int], FloatArray] | None = None,
     progress: Progress | None = None,
     most: int = RUN,
+    grid: Grid = EVERY,
 ) -> None:
     """The kernel, in float32, on all cores: hands to `store` the mean changes of all rows, band by band.
 
-    `sigmas` gives the noise levels of the patches in some rows, (rows, W − b + 1); without, it is `tables.lowest`.
-    `store` may overwrite the rows of the image that it is given. The number of threads changes no bit.
+    Patches are those on the `grid`. `sigmas` gives the noise levels of all patches in some rows, on the grid or not,
+    (rows, W − b + 1); without, it is `tables.lowest`. `store` may overwrite the rows of the image that it is given. The
+    number of threads changes no bit.
     """
     size = int(np.sqrt(filters.shape[1]))
     filters = np.ascontiguousarray(filters, np.float32)
     transposed = np.ascontiguousarray(filters.T)
     lines = np.ascontiguousarray(tables.lines, np.float32).view(np.uint64)[..., 0]
     growth = np.asarray(tables.growth, np.float32)
-    run = _length_of_runs(image.shape[1] - size + 1, filters.size, most)
+    all_rows, columns = (grid.starts(length, size) for length in image.shape)
+    run = _length_of_runs(len(columns), filters.size, most)
     constant = np.full((1, 1), tables.lowest, np.float32)
     words, units = _packed(tables.lines[:, 0])
 
     def sum_of_changes(start: int, end: int) -> FloatArray:
-        noise = constant if sigmas is None else np.ascontiguousarray(sigmas(start, end), np.float32)
+        places = all_rows[(all_rows >= start) & (all_rows < end)] - start, columns
+        noise = constant if sigmas is None else np.ascontiguousarray(sigmas(start, end)[np.ix_(*places)], np.float32)
         total = np.zeros((end - start + size - 1, image.shape[1]), np.float32)
         rows = image[start : end + size - 1]
         levels = (tables.reach, growth, noise, tables.lowest, tables.ratio)
-        _add_band(rows, filters, transposed, lines, words, units, *levels, size, run, total)
+        _add_band(rows, filters, transposed, lines, words, units, *levels, size, run, places, total)
         return total
 
-    average_by_bands((image.shape[0], image.shape[1]), size, sum_of_changes, store, progress)
+    average_by_bands((image.shape[0], image.shape[1]), size, sum_of_changes, store, progress, grid=grid)
 
 
 def _length_of_runs(columns: int, work_per_patch: int, most: int) -> int:
@@ -118,50 +127,59 @@ def _aligned(length):
 
 
 @kernel(fastmath=FAST)
-def _add_band(image, filters, transposed, lines, words, units, reach, growth, sigmas, lowest, ratio, size, most, total):
+def _add_band(
+    image, filters, transposed, lines, words, units, reach, growth, sigmas, lowest, ratio, size, most, places, total
+):
     widest_vectors()
     count, pixels = filters.shape
-    height, width = image.shape
-    columns = width - size + 1
-    tall = height * size
+    rows, columns = places
+    tall = image.shape[0] * size
     room_for_patches, room_for_changes = _aligned(tall * most), _aligned(tall * most)
     room_for_responses = _aligned(count * most)
     is_map = lines.shape[1] > 1
-    for left in range(0, columns, most):
-        length = min(most, columns - left)
-        run = -(-length // LANES) * LANES
+    for left in range(0, len(columns), most):
+        some = columns[left : left + most]
+        run = -(-len(some) // LANES) * LANES
         patches = room_for_patches[: tall * run].reshape(tall, run)
         changes = room_for_changes[: tall * run].reshape(tall, run)
         responses = room_for_responses[: count * run].reshape(count, run)
-        for row in range(size - 1):
-            _shift(image[row, left : left + length + size - 1], patches[row * size : (row + 1) * size], length)
-        for row in range(height - size + 1):
-            last = row + size - 1
-            _shift(image[last, left : left + length + size - 1], patches[last * size : (last + 1) * size], length)
+        begun = 0  # rows of the image that earlier patches have cut and begun to change
+        for i in range(len(rows)):
+            row = rows[i]
+            for new in range(max(begun, row), row + size):
+                _shift(image[new], some, patches[new * size : (new + 1) * size])
             here = slice(row * size, row * size + pixels)
             np.dot(filters, patches[here], responses)
             if is_map:
-                _look_up_between(responses, lines, reach, growth, sigmas[row, left : left + length], lowest, ratio)
+                _look_up_between(responses, lines, reach, growth, sigmas[i, left : left + len(some)], lowest, ratio)
             else:
                 _look_up(responses, words, units, reach, growth, sigmas[0, 0])
-            begun = pixels - size if row > 0 else 0  # rows of changes that earlier patches have begun
-            _fill(changes[row * size + begun : row * size + pixels].reshape(-1))
+            _fill(changes[max(begun, row) * size : row * size + pixels].reshape(-1))
             add_product(transposed, responses, changes[here])
-        for row in range(height):
+            begun = row + size
+        if len(rows) == 0:
+            continue
+        for row in range(rows[0], begun):
             for j in range(size):
-                _add(changes[row * size + j, :length], total[row, left + j : left + j + length])
+                _add(changes[row * size + j], some, total[row, j:])
 
 
 # Loops of their own: numba copies slices several times slower.
 
 
 @kernel
-def _shift(pixels, rows, length):
-    """Row j: `length` pixels from the j-th on, and zeros to the end."""
+def _shift(pixels, columns, rows):
+    """Row j: the pixels j after each of these columns, and zeros to the end."""
     widest_vectors()
+    length, first = len(columns), columns[0]
+    dense = columns[-1] - first == length - 1
     for j in range(len(rows)):
-        for i in range(length):
-            rows[j, i] = pixels[j + i]
+        if dense:
+            for i in range(length):
+                rows[j, i] = pixels[first + j + i]
+        else:
+            for i in range(length):
+                rows[j, i] = pixels[columns[i] + j]
         for i in range(length, rows.shape[1]):
             rows[j, i] = np.float32(0.0)
 
@@ -174,10 +192,15 @@ def _fill(target):
 
 
 @kernel
-def _add(values, total):
+def _add(values, columns, total):
     widest_vectors()
-    for i in range(len(values)):
-        total[i] += values[i]
+    length, first = len(columns), columns[0]
+    if columns[-1] - first == length - 1:
+        for i in range(length):
+            total[first + i] += values[i]
+    else:
+        for i in range(length):
+            total[columns[i]] += values[i]
 
 
 @kernel

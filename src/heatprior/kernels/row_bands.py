@@ -11,7 +11,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from heatprior.arrays import FloatArray, IntArray
+from heatprior.arrays import FloatArray
+from heatprior.kernels.grids import EVERY, Grid
 from heatprior.kernels.threads import for_each
 
 BAND = 32  # rows of patches that one thread does at a time
@@ -29,14 +30,18 @@ def average_by_bands(
     store: Store,
     progress: Progress | None = None,
     at_once: int = AT_ONCE,
+    grid: Grid = EVERY,
 ) -> None:
-    """Hand to `store` the mean of the changes over the patches that hold a pixel, band by band, for all rows."""
+    """Hand to `store` the mean of the changes over the patches that hold a pixel, band by band, for all rows.
+
+    Patches are those on the `grid`; first and end row of `sum_of_changes` count all rows, on the grid or not.
+    """
     height, width = shape
     shared = size - 1  # rows that two successive bands have in common
     band = max(BAND, size)
     end = height - shared
-    part_by_row = (1.0 / patches_that_hold(height, size))[:, None].astype(np.float32)
-    part_by_column = (1.0 / patches_that_hold(width, size)).astype(np.float32)
+    part_by_row = (1.0 / grid.patches_that_hold(height, size))[:, None].astype(np.float32)
+    part_by_column = (1.0 / grid.patches_that_hold(width, size)).astype(np.float32)
     carried = np.zeros((shared, width), np.float32)
     starts = range(0, end, band)
     for first in range(0, len(starts), at_once):
@@ -58,9 +63,3 @@ def average_by_bands(
         for_each(finish, range(len(group)))
         if progress is not None:
             progress(min(1.0, (group[-1] + band) / end))
-
-
-def patches_that_hold(length: int, size: int) -> IntArray:
-    """How many runs of `size` pixels hold each of `length` pixels in a row."""
-    index = np.arange(length)
-    return np.asarray(np.minimum.reduce([index + 1, length - index, np.full(length, min(size, length - size + 1))]))

@@ -3,9 +3,9 @@
 Every patch is explained by one of K shapes k, at several contrasts g. To find it among all shapes costs K products with
 d×d matrices for each patch, which is nearly all the work, so three short cuts are taken:
 
-- All shapes are compared on a grid of every second patch in either direction only, and there within a small subspace
-  that they share; the best few of a patch on the grid are the candidates of its neighbours. (Neighbours within the
-  same tile: a patch at the far edge of a tile may have fewer.)
+- All shapes are compared at every second patch in either direction only, and there within a small subspace that they
+  share; the best few of such a patch are the candidates of its neighbours. (Neighbours within the same tile: a patch at
+  the far edge of a tile may have fewer.)
 - The candidates of a patch are compared in full, but only along those axes of a shape on which it differs from noise.
 - The posterior mean is that of the best shape, over all its contrasts.
 
@@ -19,7 +19,15 @@ from typing import NamedTuple
 import numpy as np
 
 from heatprior.arrays import FloatArray, IntArray
-from heatprior.kernels.candidates import LOWEST, RUN, candidates_on_grid, cut_patches, level_of, listed_by_shape
+from heatprior.kernels.candidates import (
+    LOWEST,
+    RUN,
+    candidates_on_grid,
+    corner,
+    cut_patches,
+    level_of,
+    listed_by_shape,
+)
 from heatprior.kernels.compiler import FAST, kernel
 
 LANES = 16  # of a vector register
@@ -68,24 +76,23 @@ def changes_plain(patches: FloatArray, tables: ShapeTables, level: int) -> Float
 
 
 @kernel
-def add_changes(tile, size, levels, tables, candidates, total):
-    """Add to `total` the changes of all patches of a tile, both (rows + b − 1, columns + b − 1).
+def add_changes(tile, size, places, levels, tables, candidates, total):
+    """Add to `total` the changes of the patches of a tile that begin at these places: rows (m,) and columns (n,).
 
-    `levels` are the numbers of the noise levels of the patches, (rows, columns), or (1, 1) if it is one.
+    `levels` are the numbers of the noise levels of the patches, (m, n), or (1, 1) if it is one.
     """
-    best = candidates_on_grid(tile, size, levels, tables, candidates)
-    rows, columns = tile.shape[0] - size + 1, tile.shape[1] - size + 1
-    firsts, listed = listed_by_shape(best, rows, columns, len(tables.begins) - 1)
-    chosen = _best_of_candidates(tile, size, levels, tables, firsts, listed)
+    best = candidates_on_grid(tile, size, places, levels, tables, candidates)
+    firsts, listed = listed_by_shape(best, len(places[0]), len(places[1]), len(tables.begins) - 1)
+    chosen = _best_of_candidates(tile, size, places, levels, tables, firsts, listed)
     firsts, listed = _sorted_by_shape(chosen, len(tables.begins) - 1)
-    _add_posterior_means(tile, size, levels, tables, firsts, listed, total)
+    _add_posterior_means(tile, size, places, levels, tables, firsts, listed, total)
 
 
 @kernel
-def _best_of_candidates(tile, size, levels, tables, firsts, listed):
-    """The best shape of every patch, (rows · columns,)."""
-    columns, pixels = tile.shape[1] - size + 1, size * size
-    count = (tile.shape[0] - size + 1) * columns
+def _best_of_candidates(tile, size, places, levels, tables, firsts, listed):
+    """The best shape of every patch, (m n,)."""
+    columns, pixels = len(places[1]), size * size
+    count = len(places[0]) * columns
     room = np.empty((RUN, pixels), np.float32)
     chosen, highest = np.zeros(count, np.int32), np.full(count, LOWEST, np.float32)
     for k in range(len(firsts) - 1):
@@ -93,7 +100,7 @@ def _best_of_candidates(tile, size, levels, tables, firsts, listed):
         axes = tables.analysis[begin * pixels : end * pixels].reshape((pixels, end - begin))
         for start in range(firsts[k], firsts[k + 1], RUN):
             some = listed[start : min(start + RUN, firsts[k + 1])]
-            cut_patches(tile, columns, size, some, room)
+            cut_patches(tile, places, size, some, room)
             u = np.dot(room[: len(some)], axes)
             for i in range(len(some)):
                 level = level_of(levels, some[i], columns)
@@ -105,8 +112,8 @@ def _best_of_candidates(tile, size, levels, tables, firsts, listed):
 
 
 @kernel
-def _add_posterior_means(tile, size, levels, tables, firsts, listed, total):
-    columns, pixels = tile.shape[1] - size + 1, size * size
+def _add_posterior_means(tile, size, places, levels, tables, firsts, listed, total):
+    columns, pixels = len(places[1]), size * size
     room, parts = np.empty((RUN, pixels), np.float32), np.empty(tables.gains.shape[2], np.float32)
     for k in range(len(firsts) - 1):
         begin, end = tables.begins[k], tables.begins[k + 1]
@@ -114,14 +121,14 @@ def _add_posterior_means(tile, size, levels, tables, firsts, listed, total):
         back = tables.synthesis[begin * pixels : end * pixels].reshape((end - begin, pixels))
         for start in range(firsts[k], firsts[k + 1], RUN):
             some = listed[start : min(start + RUN, firsts[k + 1])]
-            cut_patches(tile, columns, size, some, room)
+            cut_patches(tile, places, size, some, room)
             u = np.dot(room[: len(some)], axes)
             for i in range(len(some)):
                 level = level_of(levels, some[i], columns)
                 _shrink(u[i], tables.gains[level, k], tables.keeps[level, k], tables.constants[level, k], parts)
             clean = np.dot(u, back)
             for i in range(len(some)):
-                row, column = divmod(some[i], columns)
+                row, column = corner(places, some[i])
                 for j in range(size):
                     for h in range(size):
                         total[row + j, column + h] += clean[i, j * size + h] - room[i, j * size + h]

@@ -17,8 +17,8 @@ import numpy as np
 from scipy.special import log_softmax
 
 from heatprior.arrays import FloatArray
+from heatprior.kernels.grids import EVERY
 from heatprior.kernels.interpolation import interpolate, interpolate_back
-from heatprior.kernels.row_bands import patches_that_hold
 from heatprior.kernels.score_matching import score_derivatives, weight_gradient
 
 CELLS = 384  # between the nodes of a table
@@ -93,7 +93,7 @@ class AveragingStep:
 
     def _parts(self, shape: tuple[int, ...]) -> FloatArray:
         """One over the number of patches that hold each pixel."""
-        rows, columns = (patches_that_hold(length, self._size) for length in shape[1:])
+        rows, columns = (EVERY.patches_that_hold(length, self._size) for length in shape[1:])
         return np.asarray(1.0 / (rows[:, None] * columns), self._filters.dtype)
 
 

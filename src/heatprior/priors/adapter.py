@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 
 from heatprior.arrays import FloatArray
 from heatprior.errors import InvalidInputError
+from heatprior.kernels.grids import EVERY, Grid
 from heatprior.kernels.patches import extract
 from heatprior.kernels.row_bands import Progress, Store, average_by_bands
 from heatprior.noise_model import Noise
@@ -80,29 +81,40 @@ class AdaptedPrior:
         """Those of the card, if there is one."""
         return schedules_on(self.card)
 
-    def denoise_step(self, image: FloatArray, noise: Noise, store: Store, progress: Progress | None = None) -> None:
+    def denoise_step(
+        self,
+        image: FloatArray,
+        noise: Noise,
+        store: Store,
+        progress: Progress | None = None,
+        *,
+        grid: Grid = EVERY,
+    ) -> None:
         """One step of empirical Bayes, see `Prior`."""
         if isinstance(self._prior, ImagePrior):
             step_of_image(self._prior, image, noise, store, progress)
             return
         size, width = self.patch_shape[0], image.shape[1]
+        all_rows, all_columns = (grid.starts(length, size) for length in image.shape)
 
         def sum_of_changes(start: int, end: int) -> FloatArray:
             total = np.zeros((end - start + size - 1, width), np.float32)
-            for row in range(start, end):
+            for row in all_rows[(all_rows >= start) & (all_rows < end)].tolist():
                 rows = slice(row, row + size)
-                sigmas = np.broadcast_to(noise.patches(rows, size), (1, width - size + 1))[0]
-                for left in range(0, width - size + 1, TILE):
-                    patches = extract(image[rows, left : left + TILE + size - 1], size)
-                    levels = noise.lowest if noise.is_constant else sigmas[left : left + TILE]
+                sigmas = noise.patches(rows, size)
+                for first in range(0, len(all_columns), TILE):
+                    columns = all_columns[first : first + TILE]
+                    left, right = columns[0], columns[-1] + size
+                    patches = extract(image[rows, left:right], size)[columns - left]
+                    levels = sigmas if noise.is_constant else sigmas[0, columns]
                     changes = (tweedie(self._prior, patches, levels) - patches).reshape(-1, size, size)
                     for i in range(size):
                         for j in range(size):
-                            total[row - start + i, left + j : left + j + len(changes)] += changes[:, i, j]
+                            total[row - start + i, columns + j] += changes[:, i, j]
             return total
 
         # in the caller's thread: not every prior may be called from several
-        average_by_bands((image.shape[0], width), size, sum_of_changes, store, progress, at_once=1)
+        average_by_bands((image.shape[0], width), size, sum_of_changes, store, progress, at_once=1, grid=grid)
 
     def facts(self) -> dict[str, object]:
         """Its class, and what its card says."""

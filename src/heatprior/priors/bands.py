@@ -20,6 +20,7 @@ from scipy import fft
 
 from heatprior.arrays import FloatArray
 from heatprior.errors import InvalidInputError, PriorFileError
+from heatprior.kernels.grids import EVERY, Grid
 from heatprior.kernels.lookup import look_up
 from heatprior.kernels.row_bands import Progress, Store
 from heatprior.noise_model import Noise
@@ -162,9 +163,15 @@ class BandPrior(Generic[BandsOf]):
         return
 
     def denoise_step(
-        self: ImagePrior, image: FloatArray, noise: Noise, store: Store, progress: Progress | None = None
+        self: ImagePrior,
+        image: FloatArray,
+        noise: Noise,
+        store: Store,
+        progress: Progress | None = None,
+        *,
+        grid: Grid = EVERY,  # noqa: ARG002
     ) -> None:
-        """One step of empirical Bayes, see `Prior`."""
+        """One step of empirical Bayes, see `Prior`; without patches, a grid means nothing."""
         step_of_image(self, image, noise, store, progress)
 
     def _facts(self, kind: str, bands: str) -> dict[str, object]:

@@ -22,6 +22,7 @@ from scipy.special import logsumexp, softmax
 
 from heatprior.arrays import FloatArray, IntArray
 from heatprior.errors import InvalidInputError, PriorFileError
+from heatprior.kernels.grids import EVERY, Grid
 from heatprior.kernels.row_bands import Progress, Store
 from heatprior.kernels.threads import for_each, products_in_one_thread
 from heatprior.noise_model import Noise
@@ -221,9 +222,17 @@ class GaussianMixturePrior:
             patches[of_shape] = coordinates[of_shape] @ self.axes[k]
         return patches
 
-    def denoise_step(self, image: FloatArray, noise: Noise, store: Store, progress: Progress | None = None) -> None:
+    def denoise_step(
+        self,
+        image: FloatArray,
+        noise: Noise,
+        store: Store,
+        progress: Progress | None = None,
+        *,
+        grid: Grid = EVERY,
+    ) -> None:
         """Empirical Bayes with patch averaging, by the one shape that explains a patch best; see `Prior`."""
-        step_of_mixture(self, image, noise, store, progress)
+        step_of_mixture(self, image, noise, store, progress, grid=grid)
 
     def facts(self) -> dict[str, object]:
         """What it is, for people to read."""

@@ -13,6 +13,7 @@ import numpy as np
 
 from heatprior.arrays import FloatArray
 from heatprior.kernels.candidates import CANDIDATES
+from heatprior.kernels.grids import EVERY, Grid
 from heatprior.kernels.row_bands import Progress, Store, average_by_bands
 from heatprior.kernels.shapes import LANES, ShapeTables, add_changes
 from heatprior.noise_model import Noise
@@ -37,6 +38,7 @@ def step_of_mixture(
     *,
     candidates: int = CANDIDATES,
     negligible: float = NEGLIGIBLE,
+    grid: Grid = EVERY,
 ) -> None:
     """Hand to `store`, band by band, by how much one step changes the rows of an image (H, W) in float32.
 
@@ -50,24 +52,28 @@ def step_of_mixture(
     tables = shape_tables(prior, sigmas, negligible)
     constant = np.zeros((1, 1), np.int32)
 
+    all_rows, all_columns = (grid.starts(length, size) for length in image.shape)
+    tiles = [all_columns[(all_columns >= left) & (all_columns < left + TILE)] for left in range(0, columns, TILE)]
+
     def sum_of_changes(start: int, end: int) -> FloatArray:
+        in_band = all_rows[(all_rows >= start) & (all_rows < end)] - start
         levels = constant
         if not noise.is_constant:
-            sigma = noise.patches(slice(start, end + size - 1), size)
+            sigma = noise.patches(slice(start, end + size - 1), size)[in_band]
             places = np.log(np.maximum(sigma, lowest) / lowest) * (steps / max(np.log(highest / lowest), 1e-9))
             levels = np.clip(np.rint(places), 0, steps).astype(np.int32)
         rows = np.ascontiguousarray(image[start : end + size - 1], np.float32)
         total = np.zeros(rows.shape, np.float32)
-        for left in range(0, columns, TILE):
-            tile = slice(left, min(left + TILE, columns) + size - 1)
-            own = levels if levels is constant else np.ascontiguousarray(levels[:, left : left + TILE])
-            pixels = np.ascontiguousarray(rows[:, tile])  # always, so that the loops are compiled once
+        for in_tile in tiles if len(in_band) else []:
+            left, right = int(in_tile[0]), int(in_tile[-1]) + size
+            own = levels if levels is constant else np.ascontiguousarray(levels[:, in_tile])
+            pixels = np.ascontiguousarray(rows[:, left:right])  # always, so that the loops are compiled once
             changes = np.zeros_like(pixels)
-            add_changes(pixels, size, own, tables, candidates, changes)
-            total[:, tile] += changes
+            add_changes(pixels, size, (in_band, in_tile - left), own, tables, candidates, changes)
+            total[:, left:right] += changes
         return total
 
-    average_by_bands((image.shape[0], width), size, sum_of_changes, store, progress)
+    average_by_bands((image.shape[0], width), size, sum_of_changes, store, progress, grid=grid)
 
 
 @lru_cache(maxsize=4)

@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike
 
 from heatprior.arrays import FloatArray
 from heatprior.errors import InvalidInputError, PriorFileError
+from heatprior.kernels.grids import EVERY, Grid
 from heatprior.kernels.row_bands import Progress, Store
 from heatprior.kernels.threads import for_each
 from heatprior.noise_model import Noise
@@ -154,9 +155,17 @@ class PatchPrior:
             patches[start : start + CHUNK] = self.filters.reconstruct(responses)
         return patches
 
-    def denoise_step(self, image: FloatArray, noise: Noise, store: Store, progress: Progress | None = None) -> None:
+    def denoise_step(
+        self,
+        image: FloatArray,
+        noise: Noise,
+        store: Store,
+        progress: Progress | None = None,
+        *,
+        grid: Grid = EVERY,
+    ) -> None:
         """Empirical Bayes with patch averaging, section 4.3; see `Prior`."""
-        step_of_patch_prior(self, image, noise, store, progress)
+        step_of_patch_prior(self, image, noise, store, progress, grid=grid)
 
     def facts(self) -> dict[str, object]:
         """What it is, for people to read."""

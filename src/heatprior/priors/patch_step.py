@@ -13,6 +13,7 @@ import numpy as np
 from scipy.interpolate import CubicSpline
 
 from heatprior.arrays import FloatArray
+from heatprior.kernels.grids import EVERY, Grid
 from heatprior.kernels.patch_averaging import ResponseTables, average_changes
 from heatprior.kernels.row_bands import Progress, Store
 from heatprior.kernels.threads import for_each
@@ -29,7 +30,13 @@ TAIL_WIDTHS = 6.0  # beyond the outermost mean that the tables reach; further ou
 
 
 def step_of_patch_prior(
-    prior: PatchPrior, image: FloatArray, noise: Noise, store: Store, progress: Progress | None = None
+    prior: PatchPrior,
+    image: FloatArray,
+    noise: Noise,
+    store: Store,
+    progress: Progress | None = None,
+    *,
+    grid: Grid = EVERY,
 ) -> None:
     """Hand to `store`, band by band, by how much one step changes the rows of an image (H, W) in float32.
 
@@ -38,14 +45,15 @@ def step_of_patch_prior(
     """
     filters, size = prior.filters.matrix, prior.filters.size
     if noise.is_constant:
-        average_changes(image, filters, response_tables(prior, noise.lowest), store, progress=progress)
+        tables = response_tables(prior, noise.lowest)
+        average_changes(image, filters, tables, store, progress=progress, grid=grid)
         return
 
     def sigmas(start: int, end: int) -> FloatArray:
         return noise.patches(slice(start, end + size - 1), size)
 
     tables = tables_between(prior, noise.lowest, noise.highest)
-    average_changes(image, filters, tables, store, sigmas=sigmas, progress=progress)
+    average_changes(image, filters, tables, store, sigmas=sigmas, progress=progress, grid=grid)
 
 
 @lru_cache(maxsize=1)  # for the steps of one image, which share a range

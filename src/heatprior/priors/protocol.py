@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from heatprior.arrays import FloatArray, IntArray
+from heatprior.kernels.grids import EVERY, Grid
 from heatprior.kernels.row_bands import Progress, Store
 from heatprior.noise_model import Noise
 from heatprior.priors.schedules import Schedules
@@ -154,10 +155,19 @@ class Prior(DiffusedPrior, Protocol):
         """The likelihood by which noise is estimated from patches; None if there is none."""
         ...
 
-    def denoise_step(self, image: FloatArray, noise: Noise, store: Store, progress: Progress | None = None) -> None:
+    def denoise_step(
+        self,
+        image: FloatArray,
+        noise: Noise,
+        store: Store,
+        progress: Progress | None = None,
+        *,
+        grid: Grid = EVERY,
+    ) -> None:
         """Hand to `store`, some rows at a time, by how much E[X | Y] differs from the image (H, W), in float32.
 
-        Patches that overlap are averaged. The rows that `store` is given may be overwritten.
+        Patches that overlap are averaged: all of them, or those that lie on a `grid`. The rows that `store` is given
+        may be overwritten.
         """
         ...
 

@@ -1,7 +1,9 @@
 """Schedules of half-quadratic splitting: the noise level and the weight of the noisy image, step by step.
 
 A prior's card may hold schedules for some noise levels, `"hqs": {"sigmas": [s_1 … s_m], "levels": [[…] …], "weights":
-[[…] …]}`, each with the same number of steps. In between they are straight in log sigma, beyond the ends constant.
+[[…] …]}`, each with the same number of steps. In between they are straight in log sigma, beyond the ends constant. An
+entry `"strides": [2, 2]`, if there is one, says how many pixels apart the patches of each step are; step k begins them
+k pixels from the edge, so that the grids of two steps are not the same.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ import numpy as np
 
 from heatprior.arrays import FloatArray
 from heatprior.errors import InvalidInputError, PriorFileError
+from heatprior.kernels.grids import EVERY, Grid
 
 CARD_ENTRY = "hqs"
 LEAST_SIGMA = 1e-9  # indistinguishable from no noise, but has a logarithm
@@ -37,6 +40,7 @@ class Schedules:
     sigmas: tuple[float, ...]
     levels: tuple[tuple[float, ...], ...]
     weights: tuple[tuple[float, ...], ...]
+    strides: tuple[int, ...] = ()  # of the steps; empty if all patches take part
 
     def __post_init__(self) -> None:
         try:
@@ -56,11 +60,19 @@ class Schedules:
             raise InvalidInputError("levels of a schedule must be positive: parts of sigma such as 0.5")
         if not ((weights >= 0) & (weights <= 1)).all():
             raise InvalidInputError("weights of a schedule must lie between 0 and 1")
+        if self.strides and (
+            len(self.strides) != self.steps or not all(type(x) is int and x > 0 for x in self.strides)
+        ):
+            raise InvalidInputError(f"strides are {list(self.strides)}; expected a whole number above 0 for every step")
 
     @property
     def steps(self) -> int:
         """How many steps there are, for every sigma."""
         return len(self.levels[0])
+
+    def grid(self, step: int) -> Grid:
+        """Which patches take part in a step."""
+        return Grid(self.strides[step], step % self.strides[step]) if self.strides else EVERY
 
     def level(self, step: int, sigma: float | FloatArray) -> FloatArray:
         """The noise level of a step over sigma, for each sigma."""
@@ -98,10 +110,15 @@ def schedules_on(card: Mapping[str, Any], otherwise: Schedule = GENERAL) -> Sche
 
 def _from_card(entry: Any) -> Schedules:
     keys = ("sigmas", "levels", "weights")
-    if not isinstance(entry, Mapping) or set(entry) != set(keys):
+    if not isinstance(entry, Mapping) or set(entry) - {"strides"} != set(keys):
         raise InvalidInputError(f"expected an object with {', '.join(keys)}")
     sigmas, levels, weights = (entry[key] for key in keys)
     try:
-        return Schedules(tuple(sigmas), tuple(tuple(x) for x in levels), tuple(tuple(x) for x in weights))
+        return Schedules(
+            tuple(sigmas),
+            tuple(tuple(x) for x in levels),
+            tuple(tuple(x) for x in weights),
+            tuple(entry.get("strides", ())),
+        )
     except TypeError as error:
-        raise InvalidInputError("sigmas must be a list, levels and weights lists of lists") from error
+        raise InvalidInputError("sigmas and strides must be lists, levels and weights lists of lists") from error

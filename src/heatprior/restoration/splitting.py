@@ -95,7 +95,13 @@ def split(
             weight = schedules.weight(step, noise.rows(rows)).astype(np.float32)
             x[rows] = data_term.draw_to_data(change, rows, weight)
 
-        prior.denoise_step(x, _noise_of_step(schedules, step, noise), store, part_of(progress, step, schedules.steps))
+        prior.denoise_step(
+            x,
+            _noise_of_step(schedules, step, noise),
+            store,
+            part_of(progress, step, schedules.steps),
+            grid=schedules.grid(step),
+        )
 
 
 def _noise_of_step(schedules: Schedules, step: int, noise: Noise) -> Noise:
