@@ -45,5 +45,7 @@ def test_without_a_network_it_is_one_line_and_nothing_is_left(
 ):
     nowhere = module.Archive("http://127.0.0.1:9/nothing.tgz", BSDS500.member, BSDS500.digests, BSDS500.bsd68)
     monkeypatch.setattr(module.fetch, "__defaults__", (nowhere,))
-    assert_refused(run("data", "--to", tmp_path / "data"), "point at the folder")
+    outcome = run("data", "--to", tmp_path / "data")
+    assert_refused(outcome, "set HEATPRIOR_DATA to the folder")
+    assert "--" not in outcome.err  # it has no other option to advise
     assert list(tmp_path.iterdir()) == []

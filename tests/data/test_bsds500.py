@@ -50,8 +50,8 @@ def test_missing_data_is_an_error_with_both_remedies(tmp_path, what):
     with pytest.raises(DataMissingError) as refusal:
         what(tmp_path)
     assert str(tmp_path) in str(refusal.value)
-    assert "fetch BSDS500 with `heatprior data`" in str(refusal.value)
-    assert "--data or HEATPRIOR_DATA" in str(refusal.value)
+    assert "fetch BSDS500 with the command `heatprior data`" in str(refusal.value)
+    assert "set HEATPRIOR_DATA to a folder" in str(refusal.value)
 
 
 def test_a_val_folder_without_the_validation_images_is_an_error(tmp_path):

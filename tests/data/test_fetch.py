@@ -122,10 +122,10 @@ def test_a_bsd68_that_is_there_is_left_alone(tmp_path, archive):
         (packed({**MEMBERS, "BSR/BSDS500/data/images/test/10.jpg": jpeg(2)}), "its 2 images of test are not those"),
         (packed({name: content for name, content in MEMBERS.items() if "/7.jpg" not in name}), "its 2 images of val"),
         (packed({}), "its 0 images of train"),
-        (packed(MEMBERS)[:2000], "it is no archive, or damaged or cut short"),
+        (packed(MEMBERS)[:2000], "it is not an archive, or is damaged or cut short"),
         (packed(MEMBERS)[:2000] + bytes(2000), "thrown away"),
-        (b"<html>moved</html>", "it is no archive"),
-        (b"", "it is no archive"),
+        (b"<html>moved</html>", "it is not an archive"),
+        (b"", "it is not an archive"),
     ],
     ids=["changed", "added", "missing", "none", "cut", "damaged", "page", "empty"],
 )
@@ -133,7 +133,7 @@ def test_what_is_not_the_data_set_is_thrown_away(tmp_path, archive, served, mess
     (tmp_path / "served" / "small.tgz").write_bytes(served)
     with pytest.raises(DataMissingError, match=message) as refusal:
         fetch(tmp_path / "data", archive)
-    assert "point at it with --data" in str(refusal.value)
+    assert "set HEATPRIOR_DATA to the folder that holds bsds500/train" in str(refusal.value)
     assert "\n" not in str(refusal.value)
     assert not (tmp_path / "data").exists()
 
@@ -147,7 +147,7 @@ def test_a_decoder_that_differs_is_noticed(tmp_path, archive):
 @pytest.mark.parametrize("path", ["missing.tgz", None])
 def test_a_server_that_does_not_give_it_is_one_line(tmp_path, archive, path):
     url = archive.url.replace("small.tgz", path) if path else "http://127.0.0.1:9/nothing.tgz"
-    with pytest.raises(DataMissingError, match="is there a network") as refusal:
+    with pytest.raises(DataMissingError, match="check the network") as refusal:
         fetch(tmp_path / "data", replace(archive, url=url))
     assert "\n" not in str(refusal.value)
     assert not (tmp_path / "data").exists()
@@ -155,8 +155,17 @@ def test_a_server_that_does_not_give_it_is_one_line(tmp_path, archive, path):
 
 def test_a_place_that_cannot_be_written_is_refused(tmp_path, archive):
     (tmp_path / "file").touch()
-    with pytest.raises(OutputFileError, match="choose another place with --to"):
+    with pytest.raises(OutputFileError, match="choose another folder"):
         fetch(tmp_path / "file" / "data", archive)
+
+
+def test_a_data_set_with_images_missing_is_not_mixed_with_another(tmp_path, archive):
+    """Nothing is downloaded, and the advice is not the command that was just tried."""
+    (tmp_path / "data" / "bsds500" / "train").mkdir(parents=True)
+    with pytest.raises(OutputFileError, match="lacks images; move it away") as refusal:
+        fetch(tmp_path / "data", replace(archive, url="http://127.0.0.1:9/nothing.tgz"))
+    assert "heatprior data" not in str(refusal.value)
+    assert [path.name for path in (tmp_path / "data").iterdir()] == ["bsds500"]
 
 
 def test_the_true_archive_is_described():

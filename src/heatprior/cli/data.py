@@ -1,4 +1,4 @@
-"""`heatprior data`: where the images of the paper are, and fetching them if they are nowhere."""
+"""`heatprior data`: where the images of the paper are; downloads them if they are missing."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import typer
 
 EXAMPLES = """\b
 Examples:
-  heatprior data              tell where BSDS500 is; fetch it into the cache if it is not there
+  heatprior data              say where BSDS500 is; download it into the cache if it is missing
   heatprior data --to DIR     the same for another folder; then set HEATPRIOR_DATA to it
 """
 
@@ -21,11 +21,11 @@ def data(
         typer.Option(metavar="DIR", help="The folder to use.  [default: HEATPRIOR_DATA, or the cache]"),
     ] = None,
 ) -> None:
-    """Find the images of the paper, or fetch them.
+    """Find the images of the paper, or download them.
 
-    Tells where BSDS500 and BSD68 are, and fetches them if they are not there.
+    Says where BSDS500 and BSD68 are, and downloads them if they are missing.
 
-    What is fetched (about 70 MB) is checked file by file. BSDS500 is for research and education; please cite Arbeláez,
+    The download (about 70 MB) is checked file by file. BSDS500 is for research and education; please cite Arbeláez,
     Maire, Fowlkes and Malik, PAMI 2011.
     """
     from heatprior.data import bsds500

@@ -70,7 +70,7 @@ def settings_of(card: Mapping[str, Any], name: str) -> TrainingConfig:
     known = {field.name for field in fields(TrainingConfig)}
     told = {key: value for key, value in card.get("training", {}).items() if key in known}
     if not told:
-        raise TrainingError(f"the card of {name} does not say how it was trained; leave out --retrain")
+        raise TrainingError(f"the card of {name} does not say how it was trained; use the shipped prior")
     return TrainingConfig(**told)
 
 

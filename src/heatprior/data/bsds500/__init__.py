@@ -30,7 +30,7 @@ def data_folder(given: Path | None = None) -> Path:
 
 
 def cache_folder() -> Path:
-    """Where `heatprior data` puts what it fetches, unless told otherwise."""
+    """Where `heatprior data` puts what it fetches, unless given another folder."""
     import pooch  # noqa: PLC0415 (slow to import)
 
     return Path(pooch.os_cache(CACHE_NAME))
@@ -64,6 +64,6 @@ def _files(name: str, data: Path | None) -> list[Path]:
 
 def _missing(what: str, data: Path | None) -> DataMissingError:
     return DataMissingError(
-        f"no {what} in {data_folder(data)}; fetch BSDS500 with `heatprior data`, or point at a folder that holds it "
-        f"with --data or {VARIABLE}"
+        f"no {what} in {data_folder(data)}; fetch BSDS500 with the command `heatprior data`, or set {VARIABLE} to a "
+        "folder that holds it"
     )

@@ -1,7 +1,7 @@
 """Fetching BSDS500 from its public address, and making BSD68 from it.
 
-What counts is the content: the images are checked by name and by hash, and what does not match is thrown away. (The
-hash of the archive itself plays no role: it may be packed anew without harm.)
+The images are checked by name and by hash, and what does not match is thrown away. The hash of the archive itself does
+not matter: it may have been repacked.
 """
 
 from __future__ import annotations
@@ -19,11 +19,12 @@ from pathlib import Path
 
 import numpy as np
 
-from heatprior.data.bsds500 import VALIDATION_STEMS
+from heatprior.data.bsds500 import VALIDATION_STEMS, VARIABLE
 from heatprior.errors import DataMissingError, OutputFileError
 
 # Matlab's rgb2gray, with which the BSD68 files were made: its rounded values are theirs, pixel by pixel.
 MATLAB_LUMA = np.array([0.298936021293776, 0.587043074451121, 0.114020904255103])
+REMEDY = f"set {VARIABLE} to the folder that holds bsds500/train, val and test"
 LARGEST_FILE = 10_000_000  # bytes of one image; the true ones are below 200 kB
 
 
@@ -53,7 +54,12 @@ BSDS500 = Archive(
 
 
 def fetch(folder: Path, archive: Archive = BSDS500, *, progress: bool = False) -> None:
-    """Put `bsds500/{train,val,test}` and `bsd68` into `folder`, checked, or leave nothing behind."""
+    """Put `bsds500/{train,val,test}` and `bsd68` into `folder`, checked, or leave nothing behind.
+
+    A `bsd68` that is there is kept; a `bsds500` that is there is refused before anything is downloaded.
+    """
+    if (folder / "bsds500").exists():
+        raise OutputFileError(f"{folder / 'bsds500'} is there but lacks images; move it away, then fetch again")
     made = not folder.exists()
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -69,12 +75,12 @@ def fetch(folder: Path, archive: Archive = BSDS500, *, progress: bool = False) -
     except (DataMissingError, OutputFileError):
         raise
     except OSError as error:
-        reason = f"cannot write to {folder}: {error.strerror or error}; choose another place with --to"
+        reason = f"cannot write to {folder}: {error.strerror or error}; choose another folder"
         raise OutputFileError(reason) from error
     finally:
         if made:
             with suppress(OSError):
-                folder.rmdir()  # which only an empty folder lets happen
+                folder.rmdir()  # fails unless it is empty
 
 
 def folder_digest(files: Mapping[str, bytes]) -> str:
@@ -94,8 +100,7 @@ def _download(url: str, folder: Path, *, progress: bool) -> Path:
         return Path(keeper.fetch(name, downloader=pooch.HTTPDownloader(progressbar=progress)))
     except requests.exceptions.RequestException as error:
         raise DataMissingError(
-            f"cannot fetch {url} ({type(error).__name__}); is there a network? or get BSDS500 elsewhere and point at "
-            "the folder that holds bsds500/train, val and test with --data or HEATPRIOR_DATA"
+            f"cannot fetch {url} ({type(error).__name__}); check the network, or get BSDS500 elsewhere and {REMEDY}"
         ) from error
 
 
@@ -111,7 +116,7 @@ def _unpack(packed: Path, folder: Path, archive: Archive) -> None:
                     target.parent.mkdir(parents=True, exist_ok=True)
                     target.write_bytes(content.read())
     except (tarfile.TarError, EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise _wrong(archive, "it is no archive, or damaged or cut short") from error
+        raise _wrong(archive, "it is not an archive, or is damaged or cut short") from error
 
 
 def _check(folder: Path, archive: Archive) -> None:
@@ -138,6 +143,4 @@ def _make_bsd68(val: Path, folder: Path, archive: Archive) -> None:
 
 
 def _wrong(archive: Archive, reason: str) -> DataMissingError:
-    return DataMissingError(
-        f"what {archive.url} gave was thrown away: {reason}; get BSDS500 elsewhere and point at it with --data"
-    )
+    return DataMissingError(f"what {archive.url} gave was thrown away: {reason}; get BSDS500 elsewhere and {REMEDY}")
