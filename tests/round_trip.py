@@ -13,13 +13,14 @@ from heatprior.images import ImageFile, read_image, write_image
 from heatprior.images.png import COLOUR_TYPES
 
 RNG = np.random.default_rng(0)
-DTYPES = ["uint8", "uint16", "float32", "float64"]
+DTYPES = ["uint8", "uint16", "uint32", "int16", "int32", "float16", "float32", "float64"]
 PROFILE = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
 
 
 def noise(shape: tuple[int, ...], dtype: str) -> np.ndarray:
-    values = RNG.random(shape)
-    return (values * (np.iinfo(dtype).max if np.dtype(dtype).kind == "u" else 1)).astype(dtype)
+    if np.dtype(dtype).kind == "f":
+        return RNG.random(shape).astype(dtype)
+    return RNG.integers(np.iinfo(dtype).min, np.iinfo(dtype).max, shape, dtype, endpoint=True)
 
 
 def rewritten(path: Path, target: Path | None = None) -> tuple[ImageFile, Path]:

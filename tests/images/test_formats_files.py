@@ -43,10 +43,10 @@ def test_arrays_become_tiffs_and_come_back(tmp_path: Path, dtype: str, shape: tu
     ("shape", "dtype", "name", "remedy"),
     [
         ((9, 8), "float32", "new.png", "PNG cannot hold float32; choose .tif or .npy"),
-        ((9, 8), "uint16", "new.jpg", "JPEG cannot hold uint16; choose .tif or .npy"),
+        ((9, 8), "uint16", "new.jpg", "JPEG cannot hold uint16; choose .png, .tif or .npy"),
         ((5, 9, 8), "uint8", "new.png", "PNG holds one image, not a stack; choose .tif or .npy"),
         ((5, 9, 8), "uint8", "new.jpeg", "not a stack"),
-        ((9, 8, 4), "uint8", "new.jpg", "cannot hold its transparency; choose .png, .tif or .npy"),
+        ((9, 8, 4), "uint8", "new.jpg", "cannot hold its transparency; choose .png, .tif, .npy or .webp"),
         ((9, 8), "uint8", "new.gif", "ends in .png"),
     ],
 )
@@ -83,12 +83,8 @@ def test_images_that_would_lose_something_are_refused_in_one_line(tmp_path: Path
     grey = noise((9, 8), "uint8")
     pictures = [Image.fromarray(grey), Image.fromarray(grey[::-1])]
     pictures[0].save(tmp_path / "animated.png", save_all=True, append_images=pictures[1:])
-    Image.fromarray(noise((9, 8, 4), "uint8"), "CMYK").save(tmp_path / "cmyk.jpg")
-    Image.fromarray(noise((9, 8, 4), "uint8"), "CMYK").save(tmp_path / "cmyk.tif")
     save_png(tmp_path / "keyed.png", noise((9, 8, 3), "uint16"), [(b"tRNS", bytes(6))])
-    tifffile.imwrite(tmp_path / "palette.tif", grey, photometric="palette", colormap=noise((3, 256), "uint16"))
-    tifffile.imwrite(tmp_path / "integers.tif", grey.astype(np.int32))
-    tifffile.imwrite(tmp_path / "bits.tif", grey > 99)
+    tifffile.imwrite(tmp_path / "integers.tif", grey.astype(np.int64))
     tifffile.imwrite(tmp_path / "packed.tif", grey.astype(np.uint16))
     with tifffile.TiffFile(tmp_path / "packed.tif", mode="r+") as file:
         file.pages[0].tags["BitsPerSample"].overwrite(12)
@@ -99,7 +95,6 @@ def test_images_that_would_lose_something_are_refused_in_one_line(tmp_path: Path
         writer.write(noise((64, 64), "uint8"), subifds=1, tile=(16, 16))
         writer.write(noise((32, 32), "uint8"), subfiletype=1, tile=(16, 16))
     np.save(tmp_path / "integers.npy", grey.astype(np.int64))
-    np.save(tmp_path / "halves.npy", grey.astype(np.float16))
     np.save(tmp_path / "line.npy", grey[0])
     np.save(tmp_path / "objects.npy", np.array([[{}]], dtype=object), allow_pickle=True)
     save_png(tmp_path / "cut.png", noise((9, 8, 3), "uint16"))
@@ -111,7 +106,7 @@ def test_images_that_would_lose_something_are_refused_in_one_line(tmp_path: Path
     (tmp_path / "text.tif").write_text("not an image\n" * 9)
     (tmp_path / "image.gif").write_bytes(b"GIF89a")
     files = sorted(tmp_path.iterdir())
-    assert len(files) == 20
+    assert len(files) == 15
     for path in [*files, tmp_path / "missing.png", tmp_path]:
         with pytest.raises(ImageFileError) as refusal:
             read_image(path)

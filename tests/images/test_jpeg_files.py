@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +20,9 @@ def test_jpeg_keeps_exif_profile_resolution_and_comment(tmp_path: Path, mode: st
     path = tmp_path / "image.jpg"
     smooth = np.add.outer(np.arange(40), np.arange(56)).astype(np.uint8)
     picture = Image.fromarray(smooth).convert(mode)
-    profile = PROFILE if mode == "RGB" else b"grey profile " * 9000  # more than one segment
+    profile = (
+        PROFILE if mode == "RGB" else struct.pack(">I", 90_000) + PROFILE[4:128] + bytes(90_000 - 128)
+    )  # in two segments
     picture.save(path, exif=exif, icc_profile=profile, dpi=(300, 300), comment=b"said", quality=90)
     image, new = rewritten(path)
     with Image.open(path) as before, Image.open(new) as after:

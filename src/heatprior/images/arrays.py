@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -9,7 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatprior.errors import ImageFileError
-from heatprior.images.model import ImageFile, check_type, parted
+from heatprior.images.limits import check_size
+from heatprior.images.missing import part_missing
+from heatprior.images.model import ANY_NUMBER, Format, ImageFile, check_type, parted
 
 
 class Stored(NamedTuple):
@@ -19,8 +22,17 @@ class Stored(NamedTuple):
 
 
 def read_array(path: Path) -> NDArray[Any]:
-    """The array as it is; pickled objects are refused."""
+    """The array as it is; pickled objects are refused, and so is a shape that the file is too short for."""
     with path.open("rb") as file:
+        version = np.lib.format.read_magic(file)
+        reader = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+        shape, _, dtype = reader(file)
+        if dtype.hasobject:
+            raise ImageFileError("it holds Python objects, not numbers; save an array of numbers")
+        if min(shape, default=0) < 0:
+            raise ImageFileError(f"it declares the shape {shape}; get a fresh copy")
+        check_size(math.prod(shape) * dtype.itemsize, path.stat().st_size - file.tell(), expansion=1)
+        file.seek(0)
         return np.asarray(np.lib.format.read_array(file, allow_pickle=False))
 
 
@@ -32,10 +44,11 @@ def read(path: Path) -> ImageFile:
         raise ImageFileError(f"an array of shape {array.shape} is no image; expected (H, W), (H, W, 3) or a stack")
     native = Stored(array.dtype)
     array = np.ascontiguousarray(array, array.dtype.newbyteorder("="))
+    colour, others = False, None
     if array.ndim == 3 and array.shape[2] in (3, 4) and min(array.shape[:2]) > array.shape[2]:
-        pixels, colour, others = parted(array, 3)
-        return ImageFile(path, pixels, colour, others, native=native)
-    return ImageFile(path, array, False, native=native)
+        array, colour, others = parted(array, 3)
+    pixels, missing = part_missing(array)
+    return ImageFile(path, pixels, colour, others, native=native, missing=missing)
 
 
 def write(path: Path, pixels: NDArray[Any], like: ImageFile) -> None:
@@ -45,3 +58,14 @@ def write(path: Path, pixels: NDArray[Any], like: ImageFile) -> None:
     with path.open("wb") as file:  # not by numpy.save, which hides why a disk does not take more
         np.lib.format.write_array_header_1_0(file, np.lib.format.header_data_from_array_1_0(samples))
         file.write(samples.data)
+
+
+FORMAT = Format(
+    name=".npy",
+    suffixes=(".npy",),
+    signature=rb"\x93NUMPY",
+    read=read,
+    write=write,
+    stacks=True,
+    others=ANY_NUMBER,
+)

@@ -12,14 +12,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatprior.errors import ImageFileError
-from heatprior.images.model import Carried, ImageFile
+from heatprior.images import metadata
+from heatprior.images.model import Carried, Format, ImageFile
+from heatprior.images.pillow import opened
 
 QUALITY = 95
-SIGNATURE = b"\xff\xd8"
 SCAN, COMMENT = 0xDA, 0xFE
 APPLICATIONS = range(0xE0, 0xF0)
 ADOBE = 0xEE  # tells how colours are stored, which the new file may do otherwise
-SEVERAL_PICTURES = b"MPF\0"  # an index of further pictures in the same file, which do not come along
+EXPANSION = 1024  # pixels of a byte: each 8×8 block of each scan takes a bit at the least
+EXIF, PROFILE, PICTURES = (
+    b"Exif\0\0",
+    b"ICC_PROFILE\0",
+    b"MPF\0",
+)  # the last: an index of further pictures in the file, left behind
 
 
 class Segments(NamedTuple):
@@ -30,17 +36,15 @@ class Segments(NamedTuple):
 
 def read(path: Path) -> ImageFile:
     """The image, its segments of metadata in `native`."""
-    from PIL import Image  # noqa: PLC0415 (slow to import)
-
     content = path.read_bytes()
-    if not content.startswith(SIGNATURE):
-        raise ImageFileError("it is no JPEG, whatever its name says; get a fresh copy")
-    with Image.open(BytesIO(content), formats=["JPEG"]) as image:  # the first of several pictures is the picture
+    with opened(content, "JPEG", 3 * EXPANSION) as image:  # the first of several pictures is the picture
+        carried = metadata.carried(image.info)
+        kept = tuple(_kept(content, carried))
+        if image.mode == "CMYK":
+            return ImageFile(path, np.array(image.convert("RGB")), True, None, carried._replace(icc=None))
         if image.mode not in ("L", "RGB"):
             raise ImageFileError(f"its colours are {image.mode}; convert it to RGB")
-        pixels = np.array(image)
-        carried = Carried(image.info.get("icc_profile"), image.info.get("exif"), image.info.get("dpi"))
-        return ImageFile(path, pixels, image.mode == "RGB", None, carried, Segments(tuple(_kept(content))))
+        return ImageFile(path, np.array(image), image.mode == "RGB", None, carried, Segments(kept))
 
 
 def write(path: Path, pixels: NDArray[Any], like: ImageFile) -> None:
@@ -60,14 +64,22 @@ def write(path: Path, pixels: NDArray[Any], like: ImageFile) -> None:
     path.write_bytes(content)
 
 
-def _kept(content: bytes) -> Iterator[bytes]:
+def _kept(content: bytes, carried: Carried) -> Iterator[bytes]:
+    """The segments of metadata that stay: not those of which Pillow could make nothing."""
     for marker, segment in _segments(content):
-        if (marker in APPLICATIONS and marker != ADOBE and segment[4:8] != SEVERAL_PICTURES) or marker == COMMENT:
+        data = segment[4:]
+        if marker in APPLICATIONS and marker != ADOBE and not data.startswith(PICTURES):
+            broken = (data.startswith(EXIF) and carried.exif is None) or (
+                data.startswith(PROFILE) and carried.icc is None
+            )
+            if not broken:
+                yield segment
+        elif marker == COMMENT:
             yield segment
 
 
 def _segments(content: bytes) -> Iterator[tuple[int, bytes]]:
-    """Marker and bytes, marker included, of each segment before the pixels."""
+    """Marker and bytes, marker included, of each whole segment before the pixels."""
     place = 2
     while place + 4 <= len(content) and content[place] == 0xFF:
         marker = content[place + 1]
@@ -77,5 +89,19 @@ def _segments(content: bytes) -> Iterator[tuple[int, bytes]]:
             place += 1
             continue
         (length,) = struct.unpack_from(">H", content, place + 2)
-        yield marker, content[place : place + 2 + length]
+        segment = content[place : place + 2 + length]
+        if length < 2 or len(segment) < 2 + length:
+            return
+        yield marker, segment
         place += 2 + length
+
+
+FORMAT = Format(
+    name="JPEG",
+    suffixes=(".jpg", ".jpeg"),
+    signature=rb"\xff\xd8",
+    read=read,
+    write=write,
+    dtypes=(np.dtype(np.uint8),),
+    lossy=True,
+)

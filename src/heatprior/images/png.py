@@ -9,7 +9,6 @@ from __future__ import annotations
 import struct
 import zlib
 from collections.abc import Iterator
-from io import BytesIO
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -17,13 +16,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatprior.errors import ImageFileError
-from heatprior.images.model import Carried, ImageFile, parted
+from heatprior.images import metadata
+from heatprior.images.model import Carried, Format, ImageFile, parted
+from heatprior.images.pillow import opened
 
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
 GREY, RGB, GREY_ALPHA, RGB_ALPHA = 0, 2, 4, 6
 COLOUR_TYPES = {1: GREY, 2: GREY_ALPHA, 3: RGB, 4: RGB_ALPHA}  # by samples per pixel
 # Chunks that say how to show the image and what it is, not how it is stored: true of the denoised image too.
-KEPT = frozenset({b"cHRM", b"gAMA", b"iCCP", b"sRGB", b"cICP", b"pHYs", b"eXIf", b"tEXt", b"zTXt", b"iTXt"})
+LENGTHS = {b"cHRM": 32, b"gAMA": 4, b"sRGB": 1, b"cICP": 4, b"pHYs": 9}
+TEXTS = (b"tEXt", b"zTXt", b"iTXt")
+LONGEST_KEYWORD = 79
+LARGEST_TEXT = 1 << 20  # packed ones may not unfold to more: more is what Pillow refuses to read
+EXPANSION = 1032  # of deflate
 METRES_PER_INCH = 0.0254
 DEPTH = 24  # where the header has the bits per sample; the kind of colour follows
 ROWS = 256  # filtered at a time
@@ -38,26 +43,12 @@ class Chunks(NamedTuple):
 
 def read(path: Path) -> ImageFile:
     """The image, its chunks in `native`."""
-    from PIL import Image  # noqa: PLC0415 (slow to import)
-
     content = path.read_bytes()
-    if not content.startswith(SIGNATURE):
-        raise ImageFileError("it is no PNG, whatever its name says; get a fresh copy")
-    with Image.open(BytesIO(content), formats=["PNG"]) as image:
-        if getattr(image, "is_animated", False):
-            raise ImageFileError("it is animated; save its pictures one by one")
+    with opened(content, "PNG", EXPANSION, sample=1 if content[DEPTH] <= 8 else 2) as image:
         samples = _samples(content, image)
-        carried = Carried(image.info.get("icc_profile"), image.info.get("exif"), image.info.get("dpi"))
+        carried = metadata.carried(image.info)
     pixels, colour, others = parted(samples, 3 if samples.shape[-1] >= 3 else 1)
-    chunks = Chunks(tuple((name, data) for name, data in _chunks(content) if name in KEPT))
-    return ImageFile(path, pixels, colour, others, carried, chunks)
-
-
-def has_wide_colours(path: Path) -> bool:
-    """Whether this is a PNG of more samples than one per pixel, 16 bits each."""
-    with path.open("rb") as file:
-        head = file.read(DEPTH + 2)
-    return head.startswith(SIGNATURE) and len(head) > DEPTH + 1 and head[DEPTH] == 16 and head[DEPTH + 1] != GREY
+    return ImageFile(path, pixels, colour, others, carried, Chunks(tuple(_kept(content))))
 
 
 def write(path: Path, pixels: NDArray[Any], like: ImageFile) -> None:
@@ -109,21 +100,70 @@ def _sixteen_bits(content: bytes, kind: int) -> NDArray[np.uint16]:
 
 
 def _decoded(content: bytes, unpacker: str) -> NDArray[np.uint8]:
-    from PIL import Image  # noqa: PLC0415
-
-    with Image.open(BytesIO(content), formats=["PNG"]) as image:
-        opened: Any = image
-        opened.tile = [(*tile[:3], unpacker) for tile in opened.tile]  # tuples; named ones since Pillow 11
+    with opened(content, "PNG", EXPANSION) as image:
+        image.tile = [(*tile[:3], unpacker) for tile in image.tile]  # tuples; named ones since Pillow 11
         return np.asarray(image)
 
 
+def _kept(content: bytes) -> Iterator[tuple[bytes, bytes]]:
+    """The chunks that stay: sound ones, of which all but texts come once."""
+    once = set()
+    for name, data in _chunks(content):
+        if name in TEXTS:
+            if _is_text(name, data):
+                yield name, data
+        elif name not in once and _is_sound(name, data):
+            once.add(name)
+            yield name, data
+
+
 def _chunks(content: bytes) -> Iterator[tuple[bytes, bytes]]:
-    """Name and data of each chunk, as far as the file is whole; what follows is for the decoder to complain about."""
+    """Name and data of each chunk whose checksum is right, up to the end of the image or of what can be read."""
     place = len(SIGNATURE)
     while place + 12 <= len(content):
         (length,) = struct.unpack_from(">I", content, place)
-        yield content[place + 4 : place + 8], content[place + 8 : place + 8 + length]
+        name, data = content[place + 4 : place + 8], content[place + 8 : place + 8 + length]
+        checksum = content[place + 8 + length : place + 12 + length]
+        if name == b"IEND" or len(checksum) < 4:
+            return
+        if struct.unpack(">I", checksum)[0] == zlib.crc32(name + data):
+            yield name, data
         place += 12 + length
+
+
+def _is_sound(name: bytes, data: bytes) -> bool:
+    if name in LENGTHS:
+        return len(data) == LENGTHS[name] and (name != b"pHYs" or data[8] <= 1)
+    if name == b"eXIf":
+        return metadata.is_exif(metadata.EXIF + data)
+    if name == b"iCCP":
+        keyword, _, packed = data.partition(b"\0")
+        return 0 < len(keyword) <= LONGEST_KEYWORD and metadata.is_profile(_unfolded(packed))
+    return False
+
+
+def _is_text(name: bytes, data: bytes) -> bool:
+    keyword, zero, rest = data.partition(b"\0")
+    if not (zero and 0 < len(keyword) <= LONGEST_KEYWORD):
+        return False
+    if name == b"zTXt":
+        return _unfolded(rest) is not None
+    if name == b"iTXt":
+        parts = rest[2:].split(b"\0", 2)  # language, translated keyword, text
+        if len(parts) < 3 or rest[0] > 1:
+            return False
+        return rest[0] == 0 or _unfolded(rest[1:2] + parts[2]) is not None
+    return True
+
+
+def _unfolded(packed: bytes) -> bytes | None:
+    """What is behind the method of compression, 0 for deflate; None if it is anything else, damaged, or too much."""
+    inflater = zlib.decompressobj()
+    try:
+        data = inflater.decompress(packed[1:], LARGEST_TEXT) if packed[:1] == b"\0" else None
+    except zlib.error:
+        return None
+    return data if inflater.eof else None
 
 
 def _made(carried: Carried) -> Iterator[tuple[bytes, bytes]]:
@@ -156,3 +196,14 @@ def _filtered(samples: NDArray[Any]) -> Iterator[bytes]:
         changes = (rows[:, step:] - nearest).astype(np.uint8)  # modulo 256
         yield np.pad(changes, ((0, 0), (1, 0)), constant_values=PAETH).tobytes()
         above = rows[-1:]
+
+
+FORMAT = Format(
+    name="PNG",
+    suffixes=(".png",),
+    signature=rb"\x89PNG\r\n\x1a\n",
+    read=read,
+    write=write,
+    dtypes=(np.dtype(np.uint8), np.dtype(np.uint16)),
+    others=1,
+)

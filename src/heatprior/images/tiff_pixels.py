@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,55 +11,115 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatprior.errors import ImageFileError
+from heatprior.images.limits import check_size
+from heatprior.images.pillow import opened, silent_stderr
+from heatprior.images.tiff_layout import DEFLATES, NO_COMPRESSION, check_segments, overlap
 
-NO_COMPRESSION, DEFLATE = 1, 8
-DEFLATES = (DEFLATE, 32946)  # two numbers for the same
+DEFLATE = 8
 NO_PREDICTOR, DIFFERENCES = 1, 2
 COMPRESSION, PHOTOMETRIC, PREDICTOR = 259, 262, 317
 STRIP_OFFSETS, STRIP_LENGTHS, TILE_OFFSETS, TILE_LENGTHS = 273, 279, 324, 325
 RGB, Y_CB_CR = 2, 6
 
 
-def read(path: Path, series: Any) -> NDArray[Any]:
-    """All pixels of a series of pages, in the shape of the series."""
+def alike(file: Any) -> list[Any]:
+    """The one image or stack of the file; several series that are alike are a stack written picture by picture."""
+    series = list(file.series)
+    if not series:
+        raise ImageFileError("it holds no image; get a fresh copy")
+    kinds = {(one.shape, one.axes, one.dtype, one.keyframe.photometric, one.keyframe.bitspersample) for one in series}
+    if len(kinds) > 1:
+        raise ImageFileError(f"it holds {len(series)} images of different kinds; save one per file")
+    for one in series:
+        if len(one.levels) > 1 or one.is_multifile or any(page is None for page in one.pages):
+            raise ImageFileError(
+                "it is a pyramid of sizes, lacks pages, or is one of several files; save it as one image"
+            )
+    return series
+
+
+def shape_of(series: list[Any]) -> tuple[int, ...]:
+    """The shape of all series together."""
+    shape: tuple[int, ...] = tuple(series[0].shape)
+    return shape if len(series) == 1 else (len(series), *shape)
+
+
+def axes_of(series: list[Any]) -> str:
+    """The axes of all series together."""
+    return str(series[0].axes) if len(series) == 1 else f"Q{series[0].axes}"
+
+
+def read(path: Path, file: Any, series: list[Any]) -> NDArray[Any]:
+    """All pixels of the series, in the shape of all together."""
+    pages = [page.aspage() for one in series for page in one.pages]
+    for page in pages:
+        if page.shaped != pages[0].shaped or page.dtype != pages[0].dtype:
+            raise ImageFileError("its pages differ in size or type; save one image per file")
+        check_segments(file.filehandle, page)
     try:
-        return np.asarray(series.asarray())
+        if len(series) == 1:
+            return np.asarray(series[0].asarray())
+        samples = np.empty(shape_of(series), series[0].dtype)
+        for place, one in zip(samples, series, strict=True):
+            place[...] = one.asarray()
+        return samples
     except (ValueError, ImportError) as error:
         if "imagecodecs" not in str(error) and not isinstance(error, ImportError):
             raise
     # A compression that is tifffile's with a further package only: LZW, JPEG, … Pillow knows them, for fewer types.
-    page = series.keyframe
-    if page.dtype == np.uint8 or (page.dtype.newbyteorder("=") == np.uint16 and page.samplesperpixel == 1):
+    page = pages[0]
+    if page.dtype == np.uint8 or page.samplesperpixel == 1:
         return _read_with_pillow(path, series)
-    raise ImageFileError(
-        f"its compression {page.compression.name} is beyond what is installed: pip install imagecodecs, or save it "
-        "without compression"
-    )
+    raise _unknown(page)
+
+
+def read_converted(path: Path, pages: Sequence[Any]) -> tuple[NDArray[Any], bool]:
+    """Pages of palettes, inks or few bits as colours (pages, H, W, 3) or grey (pages, H, W), and which of the two."""
+    found, colour = [], False
+    with opened(path, "TIFF") as image, silent_stderr():
+        size = image.width * image.height * 3 * len(pages)
+        check_size(size, path.stat().st_size)
+        for page in pages:
+            image.seek(page.index)
+            colour = image.mode not in ("1", "L")
+            found.append(np.asarray(image.convert("RGB" if colour else "L")))
+    return np.stack(found), colour
 
 
 def replace(path: Path, samples: NDArray[Any]) -> None:
-    """Put `samples`, in the shape of its only series, in the place of the pixels of the TIFF at `path`."""
+    """Put `samples`, in the shape of all its series, in the place of the pixels of the TIFF at `path`."""
     from tifffile import TiffFile  # noqa: PLC0415 (slow to import)
 
     with TiffFile(path, mode="r+") as file:
-        series: Any = file.series[0]
-        if series.shape != samples.shape:
-            raise ImageFileError(f"{path} has the shape {series.shape}, not {samples.shape}")
-        stored = series.dtype.newbyteorder(file.byteorder)
-        if series.dataoffset is not None:  # in one piece, nothing else in between
-            file.filehandle.seek(series.dataoffset)
-            for plane in samples.reshape(-1, *samples.shape[-2:]):
-                file.filehandle.write(np.ascontiguousarray(plane, stored).tobytes())
-            return
-        pages = [page.aspage() for page in series.pages]
-        for page, plane in zip(pages, samples.reshape(len(pages), -1), strict=True):
-            _replace_page(file, page, plane.reshape(page.shaped), stored)
+        series = alike(file)
+        if shape_of(series) != samples.shape:
+            raise ImageFileError(f"{path} has the shape {shape_of(series)}, not {samples.shape}")
+        stored = series[0].dtype.newbyteorder(file.byteorder)
+        pages = [page.aspage() for one in series for page in one.pages]
+        pieces = samples[None] if len(series) == 1 else samples
+        if all(one.dataoffset is not None for one in series):  # in one piece each, nothing else in between
+            places = [(one.dataoffset, piece.nbytes) for one, piece in zip(series, pieces, strict=True)]
+            if not overlap(places, pages, file.filehandle.size):
+                for (place, _), piece in zip(places, pieces, strict=True):
+                    _put(file.filehandle, place, piece, stored)
+                return
+        apart = samples.reshape(len(pages), -1)
+        segments = [pair for page in pages for pair in zip(page.dataoffsets, page.databytecounts, strict=True)]
+        in_place = not overlap(segments, pages, file.filehandle.size)
+        for page, plane in zip(pages, apart, strict=True):
+            _replace_page(file, page, plane.reshape(page.shaped), stored, in_place=in_place)
 
 
-def _replace_page(file: Any, page: Any, samples: NDArray[Any], stored: np.dtype[Any]) -> None:
-    """Write the strips or tiles of a page: in their old places if they fit, else at the end of the file."""
+def _put(handle: Any, place: int, samples: NDArray[Any], stored: np.dtype[Any]) -> None:
+    handle.seek(place)
+    for plane in samples.reshape(-1, *samples.shape[-2:]):
+        handle.write(np.ascontiguousarray(plane, stored).tobytes())
+
+
+def _replace_page(file: Any, page: Any, samples: NDArray[Any], stored: np.dtype[Any], *, in_place: bool) -> None:
+    """Write the strips or tiles of a page: in their old places if they may and fit, else at the end of the file."""
     packed = page.compression != NO_COMPRESSION
-    differences = packed and page.predictor == DIFFERENCES and stored.kind == "u" and page.compression in DEFLATES
+    differences = packed and page.predictor == DIFFERENCES and stored.kind in "iu" and page.compression in DEFLATES
     offsets, lengths = list(page.dataoffsets), list(page.databytecounts)
     handle = file.filehandle
     for number, segment in enumerate(_segments(page, samples)):
@@ -67,7 +127,7 @@ def _replace_page(file: Any, page: Any, samples: NDArray[Any], stored: np.dtype[
             segment[:, 1:] -= segment[:, :-1].copy()
         data = segment.astype(stored).tobytes()
         data = zlib.compress(data) if packed else data
-        if len(data) > lengths[number]:
+        if not in_place or len(data) > lengths[number]:
             offsets[number] = handle.seek(0, 2)
         lengths[number] = len(data)
         handle.seek(offsets[number])
@@ -104,15 +164,27 @@ def _segments(page: Any, samples: NDArray[Any]) -> Iterator[NDArray[Any]]:
                 yield np.array(segment)
 
 
-def _read_with_pillow(path: Path, series: Any) -> NDArray[Any]:
-    from PIL import Image  # noqa: PLC0415
-
+def _read_with_pillow(path: Path, series: list[Any]) -> NDArray[Any]:
     pages = []
-    with Image.open(path) as image:
-        for page in series.pages:
+    keyframe = series[0].keyframe
+    with opened(path, "TIFF", sample=keyframe.dtype.itemsize) as image, silent_stderr():
+        for page in (page for one in series for page in one.pages):
             image.seek(page.index)
             pixels = np.asarray(image)
-            if page.photometric not in (RGB, Y_CB_CR) and pixels.ndim > 2:
-                raise ImageFileError(f"its compression {page.compression.name} does not go with its kind of pixels")
-            pages.append(np.moveaxis(pixels, -1, 0) if page.shaped[0] > 1 else pixels)
-    return np.stack(pages).reshape(series.shape).astype(series.dtype.newbyteorder("="), copy=False)
+            if pixels.dtype.newbyteorder("=") != keyframe.dtype.newbyteorder("="):
+                raise _unknown(keyframe)
+            if keyframe.photometric not in (RGB, Y_CB_CR) and pixels.ndim > 2:
+                raise ImageFileError(f"its compression {_name(keyframe)} does not go with its kind of pixels")
+            pages.append(np.moveaxis(pixels, -1, 0) if keyframe.shaped[0] > 1 else pixels)
+    return np.stack(pages).reshape(shape_of(series))
+
+
+def _unknown(page: Any) -> ImageFileError:
+    return ImageFileError(
+        f"its compression {_name(page)} is beyond what is installed: pip install imagecodecs, or save it without "
+        "compression"
+    )
+
+
+def _name(page: Any) -> str:
+    return str(getattr(page.compression, "name", page.compression))

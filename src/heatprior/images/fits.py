@@ -1,0 +1,115 @@
+"""FITS, by astropy: one image or cube among whatever else the file holds; BSCALE, BZERO and BLANK as they are meant.
+
+A result is a copy of the file in which only that image is replaced. Its axes are (…, H, W), as astropy has them.
+"""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heatprior.errors import ImageFileError, OutputFileError
+from heatprior.images.limits import check_size
+from heatprior.images.missing import part_missing
+from heatprior.images.model import Format, ImageFile
+from heatprior.images.scaling import Scale
+
+TYPES = {8: ">u1", 16: ">i2", 32: ">i4", -32: ">f4", -64: ">f8"}  # by BITPIX
+CHECKSUMS = ("CHECKSUM", "DATASUM")
+
+
+class Origin(NamedTuple):
+    """The file that the image comes from, which of its parts it is, and how its numbers are stored."""
+
+    path: Path
+    part: int
+    scale: Scale
+
+
+def read(path: Path) -> ImageFile:
+    """The only image of the file."""
+    from astropy.io import fits  # noqa: PLC0415 (an extra, and slow to import)
+
+    with fits.open(path, memmap=False, lazy_load_hdus=False, do_not_scale_image_data=True) as parts:
+        number, header = _the_image(parts)
+        scale = Scale.of(
+            np.dtype(TYPES[header["BITPIX"]]), _number(header, "BSCALE", 1.0), _number(header, "BZERO", 0.0)
+        )
+        shape = [header[f"NAXIS{axis}"] for axis in range(1, header["NAXIS"] + 1)]
+        check_size(math.prod(shape) * scale.dtype.itemsize, path.stat().st_size, expansion=1)
+        stored = np.asarray(parts[number].data)
+        blank = header.get("BLANK") if scale.dtype.kind != "f" else None
+    values = np.ascontiguousarray(scale.values(stored))
+    pixels, missing = part_missing(values, None if blank is None else scale.number(float(blank)))
+    return ImageFile(path, pixels, False, native=Origin(path.resolve(), number, scale), missing=missing)
+
+
+def write(path: Path, pixels: NDArray[Any], like: ImageFile) -> NDArray[Any] | None:
+    """Write `pixels` into a copy of the file that `like` came from, or else into one of its own."""
+    from astropy.io import fits  # noqa: PLC0415
+
+    if not isinstance(like.native, Origin):
+        fits.PrimaryHDU(pixels).writeto(path, overwrite=True)
+        return None
+    origin, number, scale = like.native
+    stored = scale.stored(pixels)
+    try:
+        with fits.open(origin, memmap=False, do_not_scale_image_data=True) as parts:
+            place = parts[number].fileinfo()["datLoc"]
+            content = bytearray(origin.read_bytes())
+            content[place : place + stored.nbytes] = stored.tobytes()
+            sums = any(name in parts[number].header for name in CHECKSUMS)
+    except FileNotFoundError as error:
+        raise OutputFileError(f"{origin} is gone; its copy was to hold the result") from error
+    path.write_bytes(content)
+    if sums:
+        with fits.open(path, mode="update", memmap=False, do_not_scale_image_data=True) as parts:
+            parts[number].add_checksum()
+    if scale.values_dtype.kind == "f" and scale.dtype.kind != "f":
+        kept = np.ascontiguousarray(scale.values(stored))
+        return kept if like.missing is None else like.missing.left_out(kept)
+    return None
+
+
+def _the_image(parts: Any) -> tuple[int, Any]:
+    from astropy.io import fits  # noqa: PLC0415
+
+    found = []
+    for number, part in enumerate(parts):
+        if isinstance(part, fits.CompImageHDU):
+            raise ImageFileError("its image is compressed; unpack it, as with funpack")
+        if isinstance(part, fits.PrimaryHDU | fits.ImageHDU) and part.header.get("NAXIS", 0) > 0:
+            found.append((number, part.header))
+    if len(found) != 1:
+        raise ImageFileError(f"it holds {len(found)} images; save one per file")
+    number, header = found[0]
+    if header.get("BITPIX") not in TYPES:
+        raise ImageFileError(f"its BITPIX is {header.get('BITPIX')}; expected one of {', '.join(map(str, TYPES))}")
+    if header["NAXIS"] < 2 or min(header[f"NAXIS{axis}"] for axis in range(1, header["NAXIS"] + 1)) < 1:
+        raise ImageFileError("it holds a line or nothing, no image; expected two axes or more")
+    return number, header
+
+
+def _number(header: Any, name: str, default: float) -> float:
+    value = header.get(name, default)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ImageFileError(f"its {name} is {value!r}, no number; get a fresh copy")
+    return float(value)
+
+
+FORMAT = Format(
+    name="FITS",
+    suffixes=(".fits", ".fit", ".fts"),
+    signature=rb"SIMPLE  =",
+    read=read,
+    write=write,
+    dtypes=tuple(np.dtype(name) for name in ("uint8", "uint16", "uint32", "int16", "int32", "float32", "float64")),
+    colour=False,
+    stacks=True,
+    package="astropy",
+    extra="fits",
+)

@@ -1,0 +1,109 @@
+"""NIfTI, by nibabel: volumes and series as stacks (…, z, y, x) of slices; scl_slope, scl_inter and the header stay."""
+
+from __future__ import annotations
+
+import gzip
+import math
+from io import BytesIO
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heatprior.errors import ImageFileError
+from heatprior.images.limits import check_size
+from heatprior.images.missing import part_missing
+from heatprior.images.model import Format, ImageFile, check_type
+from heatprior.images.scaling import Scale
+
+GZIP = b"\x1f\x8b"
+EXPANSION = 1032  # of deflate
+LONGEST_HEADER = 1 << 20  # extensions included
+
+
+class Origin(NamedTuple):
+    """What stands before and after the volume, byte for byte, and how its numbers are stored."""
+
+    before: bytes
+    after: bytes
+    scale: Scale
+
+
+def read(path: Path) -> ImageFile:
+    """The volume in its units; x is the column of a slice, y its row."""
+    content = path.read_bytes()
+    if content.startswith(GZIP):
+        content = _unpacked(content)
+    header = _header(content)
+    size, start = _size(header), int(header.get_data_offset())
+    check_size(size, len(content) - start, expansion=1)
+    shape = header.get_data_shape()[::-1]
+    if len(shape) < 2 or min(shape) < 1:
+        raise ImageFileError(f"it holds an array {shape}, no images; expected two axes or more")
+    check_type(header.get_data_dtype())
+    slope, intercept = header.get_slope_inter()
+    scale = Scale.of(header.get_data_dtype(), 1.0 if slope is None else slope, 0.0 if slope is None else intercept)
+    stored = np.frombuffer(content, scale.dtype, math.prod(shape), start).reshape(shape)
+    pixels, missing = part_missing(np.array(scale.values(stored)))
+    origin = Origin(content[:start], content[start + size :], scale)
+    return ImageFile(path, pixels, False, native=origin, missing=missing)
+
+
+def write(path: Path, pixels: NDArray[Any], like: ImageFile) -> NDArray[Any] | None:
+    """Write `pixels` under the header of the file that `like` came from, or under a plain one."""
+    import nibabel  # noqa: PLC0415 (an extra, and slow to import)
+
+    if isinstance(like.native, Origin):
+        before, after, scale = like.native
+        stored = scale.stored(pixels)
+        content = before + np.ascontiguousarray(stored).tobytes() + after
+    else:
+        scale = Scale.of(pixels.dtype)
+        stored = pixels
+        content = nibabel.Nifti1Image(pixels.T, np.eye(4)).to_bytes()
+    path.write_bytes(gzip.compress(content, 6, mtime=0) if path.suffix.lower() == ".gz" else content)
+    if scale.values_dtype.kind == "f" and scale.dtype.kind != "f":
+        return np.array(scale.values(stored))
+    return None
+
+
+def _unpacked(content: bytes) -> bytes:
+    """The contents of a packed file, no more of them than its header announces."""
+    with gzip.open(BytesIO(content)) as file:
+        header = _header(file.read(LONGEST_HEADER))
+        whole = _size(header) + int(header.get_data_offset())
+        check_size(whole, len(content), EXPANSION)
+        file.seek(0)
+        return file.read(whole + LONGEST_HEADER)
+
+
+def _header(content: bytes) -> Any:
+    import nibabel  # noqa: PLC0415
+
+    kind = nibabel.Nifti2Header if b"n+2\0" in content[:16] else nibabel.Nifti1Header
+    header = kind.from_fileobj(BytesIO(content), check=False)
+    if not header.is_single:
+        raise ImageFileError("its pixels are in another file (.img); save it as one")
+    return header
+
+
+def _size(header: Any) -> int:
+    """Bytes of the volume."""
+    if min(header.get_data_shape(), default=0) < 0 or header.get_data_offset() < header.single_vox_offset:
+        raise ImageFileError("its header is damaged; get a fresh copy")
+    return int(math.prod(header.get_data_shape())) * int(header.get_data_dtype().itemsize)
+
+
+FORMAT = Format(
+    name="NIfTI",
+    suffixes=(".nii", ".nii.gz"),
+    signature=rb"(?s)\x1f\x8b|.{344}n\+1\0|....n\+2\0",
+    read=read,
+    write=write,
+    dtypes=tuple(np.dtype(name) for name in ("uint8", "uint16", "uint32", "int16", "int32", "float32", "float64")),
+    colour=False,
+    stacks=True,
+    package="nibabel",
+    extra="nifti",
+)

@@ -1,0 +1,145 @@
+"""What a file may ask for is bounded before it is given: memory, time, and what it makes libraries say."""
+
+from __future__ import annotations
+
+import struct
+import tracemalloc
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tifffile
+from PIL import Image
+from round_trip import noise, save_png
+
+from heatprior import ImageFileError
+from heatprior.images import limits, read_grey, read_image, tiff_layout, write_image
+
+SMALL = 40 << 20
+
+
+def refused(path: Path, why: str) -> None:
+    for read in (read_image, read_grey):
+        tracemalloc.start()
+        try:
+            with pytest.raises(ImageFileError, match=why) as refusal:
+                read(path)
+            assert tracemalloc.get_traced_memory()[1] < SMALL
+        finally:
+            tracemalloc.stop()
+        assert "\n" not in str(refusal.value)
+
+
+def overwrite(path: Path, **tags: object) -> None:
+    with tifffile.TiffFile(path, mode="r+") as file:
+        for name, value in tags.items():
+            file.pages.first.tags[name].overwrite(value)
+
+
+def test_a_small_tiff_that_declares_gigabytes_is_refused(tmp_path: Path):
+    path = tmp_path / "image.tif"
+    for options in ({}, {"compression": "deflate"}, {"tile": (16, 16)}):
+        tifffile.imwrite(path, noise((40, 50), "uint8"), **options)
+        overwrite(path, ImageWidth=60_000, ImageLength=60_000)
+        refused(path, "declares|damaged")
+
+
+def test_huge_tiles_of_a_small_image_are_refused(tmp_path: Path):
+    path = tmp_path / "image.tif"
+    tifffile.imwrite(path, noise((40, 50), "uint8"), tile=(16, 16), compression="deflate")
+    overwrite(path, TileWidth=64_000, TileLength=64_000)
+    refused(path, "declares|damaged")
+
+
+def test_strips_that_unfold_to_far_more_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(tiff_layout, "HARMLESS", 1 << 20)
+    path = tmp_path / "image.tif"
+    tifffile.imwrite(path, noise((40, 50), "uint8"), compression="deflate")
+    bomb = zlib.compress(bytes(80 << 20), 1)
+    with path.open("ab") as file:
+        place = file.tell()
+        file.write(bomb)
+    overwrite(path, StripOffsets=place, StripByteCounts=len(bomb))
+    refused(path, "more than it declares")
+
+
+@pytest.mark.parametrize("length", [1, 2, 3])
+def test_directories_in_a_circle_are_refused(tmp_path: Path, length: int):
+    path = tmp_path / "image.tif"
+    tifffile.imwrite(path, noise((3, 9, 8), "uint8"), photometric="minisblack", metadata=None, byteorder="<")
+    with tifffile.TiffFile(path) as file:
+        places = [page.offset for page in file.pages]
+    content = bytearray(path.read_bytes())
+    (count,) = struct.unpack_from("<H", content, places[length - 1])
+    struct.pack_into("<I", content, places[length - 1] + 2 + 12 * count, places[0])
+    path.write_bytes(content)
+    refused(path, "lead back")
+
+
+def test_a_png_of_few_bytes_and_many_pixels_is_refused(tmp_path: Path):
+    path = tmp_path / "image.png"
+    save_png(path, noise((9, 8, 3), "uint8"))
+    content = bytearray(path.read_bytes())
+    struct.pack_into(">II", content, 16, 60_000, 60_000)
+    struct.pack_into(">I", content, 29, zlib.crc32(content[12:29]))
+    path.write_bytes(content)
+    refused(path, "declares")
+
+
+def test_an_array_longer_than_its_file_is_refused(tmp_path: Path):
+    path = tmp_path / "image.npy"
+    np.save(path, noise((9, 8), "uint8"))
+    content = path.read_bytes()
+    path.write_bytes(content.replace(b"(9, 8), }          ", b"(99999, 99999), }  "))
+    assert path.read_bytes() != content
+    refused(path, "declares")
+
+
+def test_an_image_beyond_memory_is_told_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    np.save(tmp_path / "image.npy", np.zeros((2000, 2000), np.uint8))
+    read_image(tmp_path / "image.npy")
+    monkeypatch.setattr(limits, "available_memory", lambda: 10_000_000)
+    with pytest.raises(ImageFileError, match="need 12 MB of memory but 10 MB are free; cut it into parts"):
+        read_image(tmp_path / "image.npy")
+
+
+@pytest.mark.parametrize("suffix", ["png", "jpg", "bmp", "webp"])
+def test_what_pillow_takes_for_too_large_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str):
+    path = tmp_path / f"image.{suffix}"
+    Image.fromarray(noise((40, 50), "uint8")).save(path)
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 500)  # instead of 89 million: half of what it refuses
+    with pytest.raises(Image.DecompressionBombError):
+        Image.open(path)
+    assert read_image(path).pixels.shape[:2] == (40, 50)
+    assert Image.MAX_IMAGE_PIXELS == 500
+
+
+def test_libtiff_says_nothing(tmp_path: Path, capfd: pytest.CaptureFixture[str]):
+    path = tmp_path / "image.tif"
+    Image.fromarray(noise((40, 50), "uint8")).save(path, compression="tiff_lzw")
+    content = bytearray(path.read_bytes())
+    for place in range(30, 200):
+        content[place] ^= 0x5A
+    path.write_bytes(content)
+    with pytest.raises(OSError, match="decoder error"), Image.open(path) as picture:
+        picture.load()
+    assert capfd.readouterr().err != ""  # Pillow by itself lets it speak
+    with pytest.raises(ImageFileError):
+        read_image(path)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_pages_that_share_their_pixels_come_back_right(tmp_path: Path):
+    """Two directories, one strip: written in place, the second page would overwrite the first."""
+    path = tmp_path / "image.tif"
+    stack = noise((2, 9, 8), "uint8")
+    tifffile.imwrite(path, stack, photometric="minisblack", metadata=None, description="x" * 99)
+    with tifffile.TiffFile(path, mode="r+") as file:
+        place = file.pages[0].tags["StripOffsets"].value
+        file.pages[1].tags["StripOffsets"].overwrite(place)
+    image = read_image(path)
+    np.testing.assert_array_equal(image.pixels, stack[[0, 0]])
+    different = noise((2, 9, 8), "uint8")
+    write_image(tmp_path / "new.tif", different, like=image)
+    np.testing.assert_array_equal(tifffile.imread(tmp_path / "new.tif"), different)

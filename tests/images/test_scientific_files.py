@@ -1,0 +1,256 @@
+"""FITS, DICOM and NIfTI: values in their units, and every word of their headers."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from round_trip import assert_upside_down, noise, rewritten
+
+from heatprior import ImageFileError, OutputFileError
+from heatprior.images import formats, read_image, write_image
+from heatprior.images.scaling import Scale
+
+PACKAGES = {"fits": "astropy", "dcm": "pydicom", "nii": "nibabel"}
+
+
+def needs(package: str) -> Any:
+    return pytest.mark.skipif(find_spec(package) is None, reason=f"{package} is not installed")
+
+
+@pytest.mark.parametrize(("suffix", "package"), PACKAGES.items())
+def test_a_package_that_is_not_there_is_named_with_its_extra(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str, package: str
+):
+    monkeypatch.setattr(formats, "find_spec", lambda _: None)
+    head = {"fits": b"SIMPLE  =", "dcm": bytes(128) + b"DICM", "nii": bytes(344) + b"n+1\0"}[suffix]
+    (tmp_path / f"image.{suffix}").write_bytes(head + bytes(100))
+    extra = {"fits": "fits", "dcm": "dicom", "nii": "nifti"}[suffix]
+    with pytest.raises(ImageFileError, match=rf"needs {package}.*pip install 'heatprior\[{extra}\]'"):
+        read_image(tmp_path / f"image.{suffix}")
+    np.save(tmp_path / "image.npy", noise((9, 8), "uint8"))
+    with pytest.raises(OutputFileError, match=f"needs {package}|from DICOM only"):
+        write_image(tmp_path / f"new.{suffix}", noise((9, 8), "uint8"), like=read_image(tmp_path / "image.npy"))
+
+
+@pytest.mark.parametrize(
+    ("dtype", "slope", "intercept", "bits", "found"),
+    [
+        ("int16", 1.0, 0.0, None, "int16"),
+        ("int16", 1.0, 32768.0, None, "uint16"),  # how FITS stores numbers without sign
+        ("uint16", 1.0, -1024.0, 12, "int16"),  # Hounsfield units
+        ("int16", 0.5, 3.0, None, "float32"),
+        ("uint8", -1.0, 255.0, None, "float32"),
+        ("int32", 0.1, 0.0, None, "float64"),
+        ("float32", 2.0, 1.0, None, "float64"),
+        ("float32", 1.0, 0.0, None, "float32"),
+    ],
+)
+def test_values_in_units_are_stored_as_what_they_came_from(
+    dtype: str, slope: float, intercept: float, bits: int | None, found: str
+):
+    scale = Scale.of(np.dtype(dtype), slope, intercept, bits)
+    stored = noise((9, 8), dtype)
+    if bits:
+        stored %= 1 << bits
+    values = scale.values(stored)
+    assert values.dtype == scale.values_dtype == found
+    np.testing.assert_allclose(values, stored.astype(float) * slope + intercept, rtol=1e-6)
+    np.testing.assert_allclose(scale.stored(values), stored, rtol=1e-6 if dtype == "float32" else 0)
+    for wrong in (0.0, np.nan, np.inf):
+        with pytest.raises(ImageFileError, match="no scale"):
+            Scale.of(np.dtype(dtype), wrong)
+
+
+@needs("astropy")
+@pytest.mark.parametrize("dtype", ["uint8", "int16", "uint16", "int32", "uint32", "float32", "float64"])
+@pytest.mark.parametrize("shape", [(9, 8), (3, 9, 8)])
+def test_fits_of_every_type(tmp_path: Path, dtype: str, shape: tuple[int, ...]):
+    from astropy.io import fits
+
+    path, pixels = tmp_path / "image.fits", noise(shape, dtype)
+    main = fits.PrimaryHDU(pixels)
+    main.header["OBJECT"], main.header["EXPTIME"] = "M 31", 12.5
+    table = fits.BinTableHDU.from_columns([fits.Column("a", "E", array=np.arange(5.0))])
+    fits.HDUList([main, table]).writeto(path, checksum=True)
+    image, new = rewritten(path)
+    np.testing.assert_array_equal(image.pixels, pixels)
+    assert image.pixels.dtype == dtype
+    assert_upside_down(new, image)
+    with fits.open(new, checksum=True) as after, fits.open(path) as before:  # a wrong sum is a warning: an error
+        np.testing.assert_array_equal(after[0].data, np.flip(pixels, -2))
+        np.testing.assert_array_equal(after[1].data["a"], before[1].data["a"])
+        kept = [card for card in before[0].header.cards if card.keyword not in ("CHECKSUM", "DATASUM")]
+        assert [tuple(card) for card in after[0].header.cards if card.keyword not in ("CHECKSUM", "DATASUM")] == [
+            tuple(card) for card in kept
+        ]
+
+
+@needs("astropy")
+def test_fits_in_units_with_blanks(tmp_path: Path):
+    from astropy.io import fits
+
+    path, stored = tmp_path / "image.fits", noise((9, 8), "int16") // 2
+    stored[2, 3] = -32768
+    main = fits.PrimaryHDU(stored)
+    main.header["BSCALE"], main.header["BZERO"], main.header["BLANK"] = 0.25, 10.0, -32768
+    main.writeto(path)
+    image = read_image(path)
+    assert np.isnan(image.pixels[2, 3])
+    assert image.pixels[0, 0] == stored[0, 0] * 0.25 + 10
+    write_image(tmp_path / "new.fits", image.pixels + np.float32(0.25), like=image)
+    with fits.open(tmp_path / "new.fits", do_not_scale_image_data=True) as after:
+        np.testing.assert_array_equal(after[0].data, np.where(stored == -32768, stored, stored + 1))
+
+
+@needs("astropy")
+def test_fits_from_other_files_and_what_is_refused(tmp_path: Path):
+    from astropy.io import fits
+
+    np.save(tmp_path / "image.npy", noise((9, 8), "float32"))
+    image, new = rewritten(tmp_path / "image.npy", tmp_path / "new.fits")
+    assert_upside_down(new, image)
+    np.save(tmp_path / "colour.npy", noise((9, 8, 3), "float32"))
+    with pytest.raises(OutputFileError, match=r"FITS cannot hold colours; choose \.tif or \.npy"):
+        rewritten(tmp_path / "colour.npy", tmp_path / "colour.fits")
+    two = fits.HDUList([fits.PrimaryHDU(noise((9, 8), "uint8")), fits.ImageHDU(noise((9, 8), "uint8"))])
+    two.writeto(tmp_path / "two.fits")
+    fits.PrimaryHDU().writeto(tmp_path / "none.fits")
+    for name, count in (("two", 2), ("none", 0)):
+        with pytest.raises(ImageFileError, match=f"holds {count} images; save one per file"):
+            read_image(tmp_path / f"{name}.fits")
+
+
+def save_dicom(path: Path, stored: np.ndarray, **tags: Any) -> None:
+    import pydicom
+    from pydicom.uid import CTImageStorage, ExplicitVRLittleEndian, generate_uid
+
+    about = pydicom.Dataset()
+    about.file_meta = pydicom.dataset.FileMetaDataset()
+    about.file_meta.TransferSyntaxUID = ExplicitVRLittleEndian
+    about.SOPClassUID = about.file_meta.MediaStorageSOPClassUID = CTImageStorage
+    about.SOPInstanceUID = about.file_meta.MediaStorageSOPInstanceUID = generate_uid()
+    colour = stored.ndim == 3 and stored.shape[-1] == 3
+    frames = stored.shape[0] if stored.ndim == 3 and not colour else None
+    about.Rows, about.Columns = stored.shape[1:] if frames else stored.shape[:2]
+    about.SamplesPerPixel = 3 if colour else 1
+    about.PhotometricInterpretation = "RGB" if colour else "MONOCHROME2"
+    about.BitsAllocated = 8 * stored.itemsize
+    about.BitsStored = tags.pop("BitsStored", about.BitsAllocated)
+    about.HighBit = about.BitsStored - 1
+    about.PixelRepresentation = int(stored.dtype.kind == "i")
+    about.PatientName = "Doe^Jane"
+    if frames:
+        about.NumberOfFrames = frames
+    if colour:
+        about.PlanarConfiguration = 0
+    for name, value in tags.items():
+        setattr(about, name, value)
+    about.PixelData = stored.tobytes() + b"\0" * (stored.nbytes % 2)
+    about["PixelData"].VR = "OW"
+    about.save_as(path, enforce_file_format=True)
+
+
+@needs("pydicom")
+@pytest.mark.parametrize(
+    ("dtype", "shape"), [("uint16", (9, 8)), ("int16", (3, 9, 8)), ("uint8", (9, 7)), ("uint8", (9, 8, 3))]
+)
+def test_dicom_keeps_its_header(tmp_path: Path, dtype: str, shape: tuple[int, ...]):
+    import pydicom
+
+    path, stored = tmp_path / "image.dcm", noise(shape, dtype)
+    save_dicom(path, stored)
+    image, new = rewritten(path)
+    np.testing.assert_array_equal(image.pixels, stored)
+    assert_upside_down(new, image)
+    before, after = pydicom.dcmread(path), pydicom.dcmread(new)
+    np.testing.assert_array_equal(after.pixel_array, stored[::-1] if image.colour else stored[..., ::-1, :])
+    changed = {"PixelData", "SOPInstanceUID", "ImageType"}
+    kept = {e.keyword: e.value for e in before if e.keyword not in changed}
+    assert {e.keyword: e.value for e in after if e.keyword not in changed} == kept
+    assert after.ImageType[0] == "DERIVED"
+    assert after.SOPInstanceUID != before.SOPInstanceUID
+
+
+@needs("pydicom")
+def test_dicom_in_hounsfield_units_and_in_fractions(tmp_path: Path):
+    import pydicom
+
+    stored = noise((9, 8), "uint16") % 4096
+    save_dicom(tmp_path / "ct.dcm", stored, BitsStored=12, RescaleSlope=1, RescaleIntercept=-1024)
+    image, new = rewritten(tmp_path / "ct.dcm")
+    assert image.pixels.dtype == np.int16
+    assert image.white == 4095
+    np.testing.assert_array_equal(image.pixels, stored.astype(int) - 1024)
+    np.testing.assert_array_equal(pydicom.dcmread(new).pixel_array, stored[::-1])
+    save_dicom(tmp_path / "pet.dcm", stored, BitsStored=12, RescaleSlope=0.125, RescaleIntercept=-3)
+    image, new = rewritten(tmp_path / "pet.dcm")
+    np.testing.assert_array_equal(image.pixels, stored * np.float32(0.125) - 3)
+    np.testing.assert_array_equal(pydicom.dcmread(new).pixel_array, stored[::-1])
+    beyond = np.full((9, 8), 1e6, np.float32)  # what cannot be stored becomes the most that can
+    write_image(tmp_path / "most.dcm", beyond, like=image)
+    assert (pydicom.dcmread(tmp_path / "most.dcm").pixel_array == 4095).all()
+
+
+@needs("pydicom")
+def test_dicom_is_written_from_dicom_only(tmp_path: Path):
+    np.save(tmp_path / "image.npy", noise((9, 8), "uint8"))
+    with pytest.raises(OutputFileError, match="DICOM is written from DICOM only; choose"):
+        rewritten(tmp_path / "image.npy", tmp_path / "new.dcm")
+    save_dicom(tmp_path / "image.dcm", noise((9, 8), "uint8"))
+    rewritten(tmp_path / "image.dcm", tmp_path / "new.png")
+
+
+@needs("nibabel")
+@pytest.mark.parametrize("suffix", ["nii", "nii.gz"])
+@pytest.mark.parametrize(
+    ("dtype", "slope"), [("int16", 1.0), ("uint8", 1.0), ("float32", 1.0), ("int16", 0.5), ("float64", 1.0)]
+)
+def test_nifti_keeps_its_header_and_scale(tmp_path: Path, suffix: str, dtype: str, slope: float):
+    import nibabel
+
+    path, stored = tmp_path / f"image.{suffix}", noise((8, 9, 4, 2), dtype)
+    affine = np.diag([1.5, 2.0, 3.0, 1.0])
+    volume = nibabel.Nifti1Image(stored, affine)
+    volume.header["descrip"] = b"a brain"
+    volume.header.set_slope_inter(slope, 7.0 if slope != 1 else 0.0)
+    volume.header.extensions.append(nibabel.nifti1.Nifti1Extension("comment", b"said"))
+    volume.to_filename(path)
+    image, new = rewritten(path, tmp_path / f"new.{suffix}")
+    assert image.pixels.shape == (2, 4, 9, 8)
+    assert image.pixels.dtype == (dtype if slope == 1 else "float32")
+    assert_upside_down(new, image)
+    before, after = nibabel.load(path), nibabel.load(new)
+    assert after.header == before.header
+    assert [extension.get_content() for extension in after.header.extensions] == [b"said"]
+    np.testing.assert_array_equal(after.affine, affine)
+    assert (after.dataobj.slope, after.dataobj.inter) == (before.dataobj.slope, before.dataobj.inter)
+    np.testing.assert_array_equal(after.dataobj.get_unscaled(), stored[:, ::-1])
+
+
+@needs("nibabel")
+def test_nifti_from_other_files_and_what_is_refused(tmp_path: Path):
+    import nibabel
+
+    np.save(tmp_path / "image.npy", noise((5, 9, 8), "float32"))
+    image, new = rewritten(tmp_path / "image.npy", tmp_path / "new.nii.gz")
+    assert_upside_down(new, image)
+    nibabel.Nifti1Image(noise((8, 9), "int16"), np.eye(4)).to_filename(tmp_path / "image.nii")
+    content = bytearray((tmp_path / "image.nii").read_bytes())
+    content[42:46] = b"\xff\x7f\xff\x7f"  # its first two sides
+    (tmp_path / "image.nii").write_bytes(content)
+    with pytest.raises(ImageFileError, match="declares"):
+        read_image(tmp_path / "image.nii")
+
+
+@pytest.mark.parametrize("suffix", ["fits", "dcm", "nii", "nii.gz"])
+def test_noise_under_such_a_name_is_refused_in_one_line(tmp_path: Path, suffix: str):
+    path = tmp_path / f"image.{suffix}"
+    for head in (b"", b"SIMPLE  =", bytes(128) + b"DICM", bytes(344) + b"n+1\0", b"\x1f\x8b\x08\0"):
+        path.write_bytes(head + np.random.default_rng(0).bytes(5000))
+        with pytest.raises(ImageFileError) as refusal:
+            read_image(path)
+        assert "\n" not in str(refusal.value)

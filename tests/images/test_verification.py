@@ -1,0 +1,76 @@
+"""A result is read back before it gets its name: what a writer spoils never gets one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from round_trip import noise
+
+from heatprior import OutputFileError
+from heatprior.images import formats, read_image, write_image
+from heatprior.images.model import ImageFile
+
+SUFFIXES = ["png", "jpg", "tif", "npy", "bmp", "webp"]
+
+
+def spoilt(suffix: str, spoil: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The table of formats, in which the writer of one spoils its file."""
+    kind = formats.format_of(Path(f"a.{suffix}"))
+    assert kind is not None
+    write = kind.write
+
+    def spoiling(path: Path, pixels: np.ndarray, like: ImageFile) -> None:
+        write(path, pixels, like)
+        spoil(path)
+
+    table = tuple(replace(one, write=spoiling) if one is kind else one for one in formats.FORMATS)
+    monkeypatch.setattr(formats, "FORMATS", table)
+
+
+def one_byte_changed(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[len(content) * 2 // 3] ^= 0x55
+    path.write_bytes(content)
+
+
+def cut_short(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[: path.stat().st_size * 2 // 3])
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+@pytest.mark.parametrize("spoil", [one_byte_changed, cut_short])
+def test_a_file_that_was_spoilt_gets_no_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str, spoil: Any):
+    if suffix == "jpg" and spoil is one_byte_changed:
+        pytest.skip("one byte of a JPEG is within its loss")
+    np.save(tmp_path / "image.npy", noise((40, 50), "uint8"))
+    image = read_image(tmp_path / "image.npy")
+    write_image(tmp_path / f"whole.{suffix}", image.pixels, like=image)  # as long as nothing spoils it
+    before = sorted(tmp_path.iterdir())
+    spoilt(suffix, spoil, monkeypatch)
+    with pytest.raises(OutputFileError, match=r"choose \.npy, or another format") as refusal:
+        write_image(tmp_path / f"new.{suffix}", image.pixels, like=image)
+    assert str(refusal.value).startswith(f"cannot write {tmp_path / f'new.{suffix}'}: ")
+    assert "\n" not in str(refusal.value)
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_other_pixels_in_a_jpeg_are_more_than_its_loss(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    np.save(tmp_path / "image.npy", noise((40, 50), "uint8"))
+    image = read_image(tmp_path / "image.npy")
+    write_image(tmp_path / "other.jpg", image.pixels[::-1], like=image)
+    spoilt("jpg", lambda path: path.write_bytes((tmp_path / "other.jpg").read_bytes()), monkeypatch)
+    with pytest.raises(OutputFileError, match="did not keep the result"):
+        write_image(tmp_path / "new.jpg", image.pixels, like=image)
+
+
+@pytest.mark.parametrize("shape", [(1, 1, 3), (2, 1, 3), (9, 7, 3), (8, 8), (3, 17)])
+def test_the_loss_of_a_jpeg_is_within_its_bound(tmp_path: Path, shape: tuple[int, ...]):
+    """The worst there is: every pixel at random, or black or white."""
+    for values in (noise(shape, "uint8"), 255 * (noise(shape, "uint8") % 2)):
+        np.save(tmp_path / "image.npy", np.resize(values, (16, 16, 3)) if shape[-1] == 3 else values)
+        image = read_image(tmp_path / "image.npy")
+        write_image(tmp_path / "new.jpg", image.pixels, like=image)
