@@ -1,0 +1,181 @@
+"""The mixture of Gaussians as a module: f(p, t) = Σ_k Σ_g π_kg G(p; 0, c_g Σ_k + sigma² Id).
+
+Σ_k = Σ_d λ_kd e_kd e_kdᵀ. Its parameters are free: angles that turn the axes e_k of each shape, the logarithms of the
+variances λ and of the contrasts c, and the logits of the weights π. So noise adds sigma² to every eigenvalue whatever
+an optimiser does, and no eigenvalue problem stands in the way of a gradient.
+"""
+
+from __future__ import annotations
+
+from math import isqrt
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from heatprior.priors.gaussian_mixture import GaussianMixturePrior
+from heatprior.torch.arguments import Sigma, as_sigma
+from heatprior.torch.averaging import averaged
+from heatprior.torch.chunks import in_chunks
+from heatprior.torch.experts import LOG_2PI
+from heatprior.torch.module import Posterior, PriorModule
+from heatprior.torch.patchwise import on_patches
+from heatprior.torch.rotations import turned
+
+
+class _Model(NamedTuple):
+    """What the parameters stand for, in one type."""
+
+    axes: Tensor  # (K, d, a)
+    variances: Tensor  # c_g λ_kd, (K, G, d)
+    log_weights: Tensor  # (K, G)
+
+    def responses(self, y: Tensor) -> Tensor:
+        """Along the axes of each shape, (n, K, d)."""
+        return (y @ self.axes.flatten(0, 1).mT).unflatten(-1, self.axes.shape[:2])
+
+    def widened(self, sigma: Tensor) -> Tensor:
+        """Variances of noisy responses: (K, G, d), or (n, K, G, d) for one noise level per patch."""
+        return self.variances + sigma[..., None, None, None] ** 2
+
+    def logarithms(self, u: Tensor, variances: Tensor) -> Tensor:
+        """Of the weighted densities of the components, (n, K, G)."""
+        constants = self.log_weights - 0.5 * (variances.log() + LOG_2PI).sum(-1)
+        return constants - 0.5 * over_contrasts(u**2, 1.0 / variances)
+
+
+def over_contrasts(u: Tensor, weights: Tensor) -> Tensor:
+    """Σ_d u_kd w_kgd: u (n, K, d), w (K, G, d) or (n, K, G, d) → (n, K, G)."""
+    return torch.einsum("nkd,kgd->nkg" if weights.ndim == 3 else "nkd,nkgd->nkg", u, weights)
+
+
+def over_axes(parts: Tensor, weights: Tensor) -> Tensor:
+    """Σ_g p_kg w_kgd: p (n, K, G), w (K, G, d) or (n, K, G, d) → (n, K, d)."""
+    return torch.einsum("nkg,kgd->nkd" if weights.ndim == 3 else "nkg,nkgd->nkd", parts, weights)
+
+
+class MixtureModule(PriorModule):
+    """`turns` (K, d, d), and the parameters `angles` (K, d, d), `log_variances` (K, d), `log_contrasts` (G,), `logits`."""
+
+    basis: Tensor  # the cosine basis without its constant, (d, a)
+    turns: Tensor
+    angles: Tensor
+    log_variances: Tensor
+    log_contrasts: Tensor
+    logits: Tensor  # (K, G)
+
+    def _take(self, prior: GaussianMixturePrior) -> None:
+        self._add_buffer("basis", prior.basis)
+        self._add_buffer("turns", prior.turns)
+        self._add_parameter("angles", np.zeros(prior.turns.shape))
+        self._add_parameter("log_variances", np.log(prior.variances))
+        self._add_parameter("log_contrasts", np.log(prior.contrasts))
+        self._add_parameter("logits", prior.log_weights)
+
+    def _made(self) -> GaussianMixturePrior:
+        turns, variances, logits, contrasts = (
+            tensor.detach().cpu().double()
+            for tensor in (
+                turned(self.turns, self.angles),
+                self.log_variances.exp(),
+                self.logits,
+                self.log_contrasts.exp(),
+            )
+        )
+        covariances = (turns.mT * variances[:, None, :]) @ turns
+        return GaussianMixturePrior(covariances.numpy(), logits.numpy(), contrasts.numpy(), self.card)
+
+    @property
+    def size(self) -> int:
+        """b, the side of a patch."""
+        return isqrt(self.basis.shape[1])
+
+    def log_prob(self, y: Tensor, sigma: Sigma) -> Tensor:
+        """log f(y, t) of patches (..., a) without their brightness: (...)."""
+
+        def function(model: _Model, y: Tensor, sigma: Tensor) -> tuple[Tensor]:
+            return (model.logarithms(model.responses(y), model.widened(sigma)).flatten(1).logsumexp(-1),)
+
+        return on_patches(self, "log_prob", function, y, sigma)[0]
+
+    def score(self, y: Tensor, sigma: Sigma) -> Tensor:
+        """∇ log f(y, t) = −Σ_kg P(k, g | y) (c_g Σ_k + sigma² Id)⁻¹ y, (..., a)."""
+
+        def function(model: _Model, y: Tensor, sigma: Tensor) -> tuple[Tensor]:
+            u, variances = model.responses(y), model.widened(sigma)
+            parts = _parts(model.logarithms(u, variances))
+            return (-(over_axes(parts, 1.0 / variances) * u).flatten(1) @ model.axes.flatten(0, 1),)
+
+        return on_patches(self, "score", function, y, sigma)[0]
+
+    def posterior(self, y: Tensor, sigma: Sigma) -> Posterior:
+        """Mean and variance, pixel by pixel, of the clean patches: (..., a) each; over all shapes."""
+
+        def function(model: _Model, y: Tensor, sigma: Tensor) -> tuple[Tensor, Tensor]:
+            u, variances = model.responses(y), model.widened(sigma)
+            parts = _parts(model.logarithms(u, variances))
+            noise = sigma[..., None, None, None] ** 2 / variances  # part of a response that is noise
+            axes = model.axes.flatten(0, 1)
+            removed = (over_axes(parts, noise) * u).flatten(1) @ axes
+            own = over_axes(parts, noise * model.variances).flatten(1) @ axes**2  # what each component leaves
+            each = torch.einsum("nkgd,kda->nkga", noise * u[:, :, None, :], model.axes)
+            between = torch.einsum("nkg,nkga->na", parts, (each - removed[:, None, None]) ** 2)
+            return y - removed, own + between + sigma[..., None] ** 2 / y.shape[-1]
+
+        return Posterior(*on_patches(self, "posterior", function, y, sigma))
+
+    def sample(self, count: int, sigma: Sigma = 0.0, *, generator: torch.Generator | None = None) -> Tensor:
+        """Exact draws of noisy patches without brightness, (count, a); without gradient."""
+        with torch.no_grad():
+            model = self.model(self.logits.dtype)
+            shapes, contrasts, dimension = model.variances.shape
+            sigmas = as_sigma(sigma, self.logits, torch.Size([count])).expand(count)
+            weights = model.log_weights.exp().flatten()
+            component = torch.multinomial(weights, max(count, 1), replacement=True, generator=generator)[:count]
+            like = {"dtype": weights.dtype, "device": weights.device, "generator": generator}
+            widths = (model.variances.flatten(0, 1)[component] + sigmas[:, None] ** 2).sqrt()
+            coordinates = widths * torch.randn(count, dimension, **like)
+            patches = weights.new_empty(count, self.size**2)
+            shape = component // contrasts
+            for k in range(shapes):
+                patches[shape == k] = coordinates[shape == k] @ model.axes[k]
+            return patches
+
+    def changes(self, images: Tensor, sigma: Tensor) -> Tensor:
+        """The change of every patch by the posterior mean of the shape that explains it best, averaged: (N, H, W).
+
+        As the library does, which finds the shape by short cuts; here all are compared. The choice has no gradient.
+        """
+        model = self.model(images.dtype)
+
+        def change(y: Tensor, sigma: Tensor) -> tuple[Tensor]:
+            y = y - y.mean(-1, keepdim=True)
+            with torch.no_grad():
+                best = model.logarithms(model.responses(y), model.widened(sigma)).amax(-1).argmax(-1)
+            axes, noise = model.axes[best], sigma[..., None, None] ** 2
+            variances = model.variances[best] + noise  # (n, G, d)
+            u = (axes @ y[..., None])[..., 0]
+            logs = model.log_weights[best] - 0.5 * (variances.log() + u[:, None] ** 2 / variances).sum(-1)
+            removed = (logs.softmax(-1)[:, None] @ (noise / variances))[:, 0]
+            return (-((removed * u)[:, None] @ axes)[:, 0],)
+
+        most = self.at_once(self.numbers("changes", sigma), images.device)
+        return averaged(lambda y, levels: in_chunks(change, y, levels, most)[0], images, sigma, self.size)
+
+    def model(self, dtype: torch.dtype) -> _Model:
+        """What the parameters stand for."""
+        axes = turned(self.turns, self.angles) @ self.basis
+        variances = (self.log_contrasts[:, None] + self.log_variances[:, None, :]).exp()
+        return _Model(*(x.to(dtype) for x in (axes, variances, self.logits.flatten().log_softmax(0).view_as(self.logits))))
+
+    def numbers(self, name: str, levels: Tensor) -> int:
+        """How many numbers a patch takes: one for each axis of each shape, or of each component."""
+        responses = self.log_variances.numel()
+        several = name == "posterior" or levels.numel() > 1
+        return max(responses * len(self.log_contrasts) if several else responses, self.size**4)
+
+
+def _parts(logarithms: Tensor) -> Tensor:
+    """P(k, g | y), (n, K, G)."""
+    return logarithms.flatten(1).softmax(-1).view_as(logarithms)

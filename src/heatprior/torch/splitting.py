@@ -1,0 +1,84 @@
+"""Denoising of whole images: empirical Bayes with patch averaging and half-quadratic splitting, section 4.3.
+
+As restoration/denoising.py, in tensor operations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+import torch
+import torch.nn.functional as F  # noqa: N812  the field's own name for it
+from torch import Tensor
+
+from heatprior.errors import InvalidInputError
+from heatprior.pixels.channels import COLOUR
+from heatprior.priors.schedules import LEAST_SIGMA, Schedules
+
+METHODS = ("hqs", "eb")
+Changes = Callable[[Tensor, Tensor], Tensor]  # images (N, H, W), their noise levels → by how much a step changes them
+
+
+class SplittingSchedule(NamedTuple):
+    """The noise level over sigma and the weight of the noisy image, (steps, m) each, at logarithms of sigma (m,)."""
+
+    logarithms: tuple[float, ...]
+    levels: tuple[tuple[float, ...], ...]
+    weights: tuple[tuple[float, ...], ...]
+
+    @classmethod
+    def of(cls, schedules: Schedules) -> SplittingSchedule:
+        """That of a prior of the library."""
+        levels, weights = (tuple(zip(*values, strict=True)) for values in (schedules.levels, schedules.weights))
+        return cls(tuple(np.log(schedules.sigmas).tolist()), levels, weights)
+
+
+def check_method(method: str) -> None:
+    """Refuse what is no method."""
+    if method not in METHODS:
+        raise InvalidInputError(f"method is {method!r}; expected {' or '.join(map(repr, METHODS))}")
+
+
+def denoise_images(changes: Changes, x: Tensor, levels: Tensor, schedule: SplittingSchedule | None, margin: int) -> Tensor:
+    """Images (B, C, H, W) after one step, or those of the schedule; colours are mixed orthogonally first."""
+    is_colour = x.shape[1] == 3
+    mix = torch.tensor(COLOUR if is_colour else np.eye(x.shape[1]), dtype=x.dtype, device=x.device)
+    if is_colour:
+        levels = torch.einsum("dc,bchw->bdhw", mix**2, levels.expand(-1, 3, -1, -1) ** 2).sqrt()
+        x = torch.einsum("dc,bchw->bdhw", mix, x)
+    noisy = x.flatten(0, 1)
+    if levels.shape[-2:] != (1, 1):
+        levels = levels.expand(-1, -1, *x.shape[-2:])
+    if levels.numel() > 1:
+        levels = levels.expand(*x.shape[:2], -1, -1)
+    sigma = levels.flatten(0, 1)
+    clean = noisy + changes(noisy, sigma) if schedule is None else split(changes, noisy, sigma, schedule, margin)
+    clean = clean.unflatten(0, x.shape[:2])
+    return torch.einsum("cd,bdhw->bchw", torch.linalg.inv(mix), clean) if is_colour else clean
+
+
+def split(changes: Changes, noisy: Tensor, sigma: Tensor, schedule: SplittingSchedule, margin: int) -> Tensor:
+    """x ← w_k y + (1 − w_k) (x + changes(x, level_k sigma)) for each step k, from x = y, mirrored beyond its edges."""
+    height, width = noisy.shape[-2:]
+    down, across = min(margin, height - 1), min(margin, width - 1)
+    border = (across, across, down, down)
+    noisy = F.pad(noisy, border, mode="reflect")
+    if sigma.shape[-2:] != (1, 1):
+        sigma = F.pad(sigma, border, mode="reflect")
+    x = noisy
+    for levels, weights in zip(schedule.levels, schedule.weights, strict=True):
+        clean = x + changes(x, interpolated(sigma, schedule.logarithms, levels) * sigma)
+        x = torch.lerp(clean, noisy, interpolated(sigma, schedule.logarithms, weights))
+    return x[:, down : down + height, across : across + width]
+
+
+def interpolated(sigma: Tensor, logarithms: tuple[float, ...], values: tuple[float, ...]) -> Tensor:
+    """Values at sigma, straight in log sigma between the nodes, constant beyond them."""
+    place = sigma.clamp_min(LEAST_SIGMA).log()
+    result = torch.full_like(place, values[0])
+    for i in range(len(values) - 1):
+        part = ((place - logarithms[i]) / (logarithms[i + 1] - logarithms[i])).clamp(0.0, 1.0)
+        result = result + part * (values[i + 1] - values[i])
+    return result
