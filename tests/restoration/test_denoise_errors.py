@@ -14,10 +14,9 @@ COLOUR = np.zeros((20, 20, 3), np.uint8)
 @pytest.mark.parametrize(
     ("image", "why"),
     [
-        (IMAGE > 0.5, "of type bool; expected uint8, uint16, float32 or float64"),
+        (IMAGE > 0.5, "of type bool; expected uint8, uint16, uint32"),
         (IMAGE + 1j, "of type complex128"),
         ((IMAGE * 255).astype(int), "of type int64"),
-        (IMAGE.astype(np.float16), "of type float16"),
         (IMAGE.astype(np.longdouble), "of type float128|of type longdouble"),
         (np.array("abc"), "of type <U3"),
         (np.zeros((0, 20)), r"shape \(0, 20\)"),
@@ -26,8 +25,6 @@ COLOUR = np.zeros((20, 20, 3), np.uint8)
         (np.zeros((1, 1)), r"shape \(1, 1\) but the prior acts on patches of 8×8"),
         (np.zeros((6, 20)), r"shape \(6, 20\) but the prior acts"),
         (np.full((20, 20), np.nan), "nothing but NaN"),
-        (np.where(IMAGE > 0.9, np.inf, IMAGE), "infinite values; set them to NaN"),
-        (np.where(IMAGE > 0.9, -np.inf, IMAGE), "infinite values"),
         (
             IMAGE * 255,
             "floats up to 255, not scaled to \\[0, 1\\]; give the value of full scale \\(white\\), such as 255",

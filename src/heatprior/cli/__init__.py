@@ -14,7 +14,7 @@ import typer
 
 from heatprior import __version__
 from heatprior.cli import data, denoise, evaluate, noise, reproduce, sample, show, train
-from heatprior.errors import HeatpriorError
+from heatprior.errors import HeatpriorError, InvalidInputError
 
 REFUSED = 2
 INTERRUPTED = 130
@@ -73,7 +73,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code; the entry point of `heatprior` and `python -m heatprior`."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # a terminal that lacks × or σ is no reason to fail
+    arguments = sys.argv[1:] if arguments is None else arguments
     try:
+        if "" in arguments:  # which a path would take for the current folder
+            raise InvalidInputError("an argument is empty; give a name ('.' for the current folder), or leave it out")
         code = app(arguments, prog_name="heatprior", standalone_mode=False)
     except HeatpriorError as error:
         return _refuse(str(error))

@@ -108,6 +108,9 @@ def denoise(
     compare: Annotated[
         bool, typer.Option("--compare", help="Draw noisy, denoised and removed beside each other: OUT-compare.png.")
     ] = False,
+    skip_existing: Annotated[
+        bool, typer.Option("--skip-existing", help="Leave out images whose output exists, as after an interruption.")
+    ] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace outputs that exist; never an input.")] = False,
 ) -> None:
     """Remove Gaussian noise from images.
@@ -116,7 +119,7 @@ def denoise(
     keep their place below OUT. Files that cannot be denoised are reported, the rest is done, and the exit code is 1.
     """
     from heatprior import load
-    from heatprior.cli.jobs import check_targets, plan
+    from heatprior.cli.jobs import check_targets, plan, without_finished
     from heatprior.restoration.adaptation import as_mixture
 
     level = None if sigma is None else _level(sigma)
@@ -124,7 +127,14 @@ def denoise(
         raise typer.BadParameter("--noise is for images whose noise is estimated; leave out --sigma, or --noise")
     if white is not None and not (math.isfinite(white) and white > 0):
         raise typer.BadParameter(f"--white is {white:g}; expected the positive value that stands for full scale")
+    if skip_existing and force:
+        raise typer.BadParameter("--skip-existing keeps outputs that exist and --force replaces them; give one of them")
     todo = plan(inputs, output)
+    if skip_existing:
+        todo = without_finished(todo)
+        if not todo.jobs and not todo.failures:
+            typer.echo("nothing left to do: every output exists")
+            return
     pictures = [_picture(job.target) for job in todo.jobs] if compare else []
     check_targets(todo, pictures, [path for path in (Path(sigma or ""), Path(prior)) if path.is_file()], force=force)
     model = as_mixture(load(prior)) if adapt else load(prior)
@@ -180,7 +190,7 @@ def _denoise(job: Job, settings: Settings, progress: Callable[[float], None]) ->
     try:
         with warnings_in_one_line(job.source):
             pixels, report = denoise_and_report(
-                image.pixels,
+                image.values(),
                 settings.sigma,
                 noise=settings.noise,
                 prior=settings.prior,
@@ -188,7 +198,7 @@ def _denoise(job: Job, settings: Settings, progress: Callable[[float], None]) ->
                 adapt=settings.adapt,
                 scales=settings.scales,
                 channel_axis=image.channel_axis,
-                white=settings.white,
+                white=settings.white or image.white,
                 progress=progress,
             )
     except InvalidInputError as error:

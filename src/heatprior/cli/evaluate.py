@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from heatprior.restoration.evaluation import Summary
 
 BSD68 = "bsd68"
+SOME_FAILED = 1
 LEVELS = [15.0, 25.0, 50.0, 100.0]
 EXAMPLES = """\b
 Examples:
@@ -63,7 +64,7 @@ def evaluate(
     from heatprior.data import bsds500
     from heatprior.data.datasets import folder_files
     from heatprior.data.trials import FIRST_SEED
-    from heatprior.errors import OutputFileError
+    from heatprior.errors import HeatpriorError, InvalidInputError, OutputFileError
     from heatprior.files import check_output
     from heatprior.records import write_record
     from heatprior.restoration.adaptation import as_mixture
@@ -78,6 +79,7 @@ def evaluate(
     found = bsds500.bsd68(data) if images == BSD68 else folder_files(Path(images))
     files = found[:limit]
     model = as_mixture(load(prior)) if adapt else load(prior)
+    failures: list[HeatpriorError] = []
     with tqdm(total=len(files) * len(sigma), unit=" images", leave=False, disable=None) as bar:
         results = measure(
             files,
@@ -87,15 +89,21 @@ def evaluate(
             levels=sigma,
             threads=threads,
             report=lambda _: bar.update(),
+            skip=failures.append if len(files) > 1 else None,
         )
+    for failure in failures:
+        typer.echo(f"heatprior: error: {' '.join(str(failure).split())}", err=True)
+    if not results:
+        raise InvalidInputError(f"none of the {len(files)} images of {images} can be used, see above")
     summary = summarise(results)
     word = "core" if threads == 1 else "cores"
     typer.echo(table(summary))
-    typer.echo(f"{len(files)} of {len(found)} images of {images}, {prior}, {method.value}, {threads} {word}")
+    count = len(files) - len(failures)
+    typer.echo(f"{count} of {len(found)} images of {images}, {prior}, {method.value}, {threads} {word}")
     if output is not None:
         record = {
             "images": images if images == BSD68 else Path(images).resolve().name,
-            "count": len(files),
+            "count": count,
             "prior": prior,
             "method": method.value,
             "adapt": adapt,
@@ -107,6 +115,8 @@ def evaluate(
         }
         write_record(output, record)
         typer.echo(f"wrote {output}")
+    if failures:
+        raise typer.Exit(SOME_FAILED)
 
 
 def table(summary: list[Summary]) -> str:

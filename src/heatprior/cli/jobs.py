@@ -58,6 +58,11 @@ def plan(inputs: Sequence[Path], output: Path) -> Plan:
     return Plan(jobs, failures, single=False)
 
 
+def without_finished(todo: Plan) -> Plan:
+    """The plan without the jobs whose target is there already."""
+    return todo._replace(jobs=[job for job in todo.jobs if not os.path.lexists(job.target)])
+
+
 def check_targets(todo: Plan, extras: Iterable[Path], protected: Iterable[Path], *, force: bool) -> None:
     """Refuse outputs that are inputs, that two inputs share, that exist (without `force`) or that cannot be written.
 

@@ -121,10 +121,12 @@ def _look_at(path: Path, kind: str, prior: Any, white: float | None, picture: Pa
     image = read_image(path)
     try:
         with warnings_in_one_line(path):
-            report = estimate_noise(image.pixels, kind, prior=prior, channel_axis=image.channel_axis, white=white)
+            report = estimate_noise(
+                image.values(), kind, prior=prior, channel_axis=image.channel_axis, white=white or image.white
+            )
     except InvalidInputError as error:
         raise InvalidInputError(f"cannot estimate the noise of {path}: {error}") from error
-    channels = as_channels(image.pixels, image.channel_axis)
+    channels = as_channels(image.values(), image.channel_axis)
     flat = channels.reshape(-1, *channels.shape[-2:])
     found = []
     for channel, pixels, name in zip(report.channels, flat, _names(image), strict=True):

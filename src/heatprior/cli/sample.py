@@ -61,6 +61,7 @@ def sample(
     drawn by Langevin dynamics.
     """
     import numpy as np
+    from tqdm import tqdm
 
     from heatprior import load
     from heatprior.errors import InvalidInputError
@@ -77,17 +78,19 @@ def sample(
     check_output(output, force=force)
 
     loaded = load(prior)
-    if loaded.patch_shape:
-        if size is not None:
-            raise InvalidInputError(
-                f"{prior} describes patches; leave out --size, or take a prior of images as wavelet"
-            )
-        what, count, shape = "patches", count or PATCHES, (loaded.patch_shape[0], loaded.patch_shape[1])
-        draws = [loaded.sample(count, noise, rng=np.random.default_rng(seed)) for noise in sigma]
-    else:
-        what, count = "images", count or IMAGES
-        whole = cast("ImagePrior", loaded)
-        draws = [whole.sample(count, noise, rng=np.random.default_rng(seed), shape=shape) for noise in sigma]
+    # drawn only on a terminal
+    with tqdm(sigma, unit=" levels", leave=False, disable=None) as bar:
+        if loaded.patch_shape:
+            if size is not None:
+                raise InvalidInputError(
+                    f"{prior} describes patches; leave out --size, or take a prior of images as wavelet"
+                )
+            what, count, shape = "patches", count or PATCHES, (loaded.patch_shape[0], loaded.patch_shape[1])
+            draws = [loaded.sample(count, noise, rng=np.random.default_rng(seed)) for noise in bar]
+        else:
+            what, count = "images", count or IMAGES
+            whole = cast("ImagePrior", loaded)
+            draws = [whole.sample(count, noise, rng=np.random.default_rng(seed), shape=shape) for noise in bar]
     patches = np.array([drawn.reshape(count, *shape) for drawn in draws], np.float32)
     if suffix == ".npy":
         with replacing(output) as temporary, temporary.open("wb") as file:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -51,8 +52,18 @@ def show(
     facts = loaded.facts()
     KINDS[loaded.kind].drawing()(loaded, output, filters)
     for name, value in facts.items():
-        typer.echo(f"{_one_line(name):<12}{_one_line(value)}")
+        typer.echo(f"{_one_line(name):<12}{_one_line(_in_words(value))}")
     typer.echo(f"wrote {output}")
+
+
+def _in_words(value: object) -> str:
+    """An entry of a card as a person would write it: lists with commas, objects as names with their values."""
+    if isinstance(value, Mapping):
+        return "; ".join(f"{name} {_in_words(part)}" for name, part in value.items())
+    if isinstance(value, list | tuple):
+        nested = any(isinstance(part, list | tuple) for part in value)
+        return (" | " if nested else ", ").join(_in_words(part) for part in value)
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def _one_line(value: object) -> str:

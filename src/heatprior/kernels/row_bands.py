@@ -63,3 +63,13 @@ def average_by_bands(
         for_each(finish, range(len(group)))
         if progress is not None:
             progress(min(1.0, (group[-1] + band) / end))
+
+
+def part_of(progress: Progress | None, number: int, count: int) -> Progress | None:
+    """The progress of one of `count` equal parts of a job."""
+    return span_of(progress, number / count, (number + 1) / count)
+
+
+def span_of(progress: Progress | None, start: float, end: float) -> Progress | None:
+    """The progress of a part of a job, from start to end."""
+    return None if progress is None else lambda fraction: progress(start + (end - start) * fraction)

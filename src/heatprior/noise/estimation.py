@@ -18,6 +18,7 @@ from scipy.ndimage import uniform_filter
 
 from heatprior.arrays import FloatArray
 from heatprior.errors import InvalidInputError
+from heatprior.kernels.row_bands import Progress, part_of
 from heatprior.noise import affine
 from heatprior.noise.affine import Affine, fit_affine
 from heatprior.noise.blocks import block_densities, stride_for, usable_patches
@@ -39,6 +40,7 @@ from heatprior.priors.protocol import DiffusedPrior, Prior
 from heatprior.zoo import as_prior
 
 MODELS = ("constant", "affine", "map")
+LEVEL_PART, LOCAL_PART = 0.3, 0.85  # of the time, when one level is known, and when the map is
 FEWEST_PATCHES = 144  # with fewer, one level is all that can be told
 
 
@@ -114,6 +116,7 @@ def estimate_noise(
     prior: str | PathLike[str] | DiffusedPrior = "patch7",
     channel_axis: int | None = None,
     white: float | None = None,
+    progress: Progress | None = None,
 ) -> NoiseReport:
     """The noise of an image, as `denoise` without sigma takes it: what kind it is, how much and where.
 
@@ -127,9 +130,11 @@ def estimate_noise(
     model = as_prior(prior)
     channels = as_channels(pixels, channel_axis)
     check_size(channels, likelihood_of(model))
-    found = [
-        channel_noise(in_unit_range(channels[index], full), model, noise) for index in np.ndindex(channels.shape[:-2])
-    ]
+    indices = list(np.ndindex(channels.shape[:-2]))
+    found = []
+    for number, index in enumerate(indices):
+        grey = in_unit_range(channels[index], full)
+        found.append(channel_noise(grey, model, noise, part_of(progress, number, len(indices))))
     if noise != "auto" and (reasons := [_why_constant(channel) for channel in found if channel.model != noise]):
         why = ", ".join(dict.fromkeys(reasons))
         warnings.warn(f"{noise} noise cannot be told: {why}; one level was taken", UserWarning, stacklevel=2)
@@ -165,16 +170,21 @@ def _as_image(channels: NDArray[Any], channel_axis: int | None) -> NDArray[Any]:
     return channels[..., 0, :, :] if channel_axis is None else np.moveaxis(channels, -3, channel_axis)
 
 
-def channel_noise(image: FloatArray, prior: Prior, noise: str = "auto") -> ChannelNoise:
+def channel_noise(
+    image: FloatArray, prior: Prior, noise: str = "auto", progress: Progress | None = None
+) -> ChannelNoise:
     """Of a grey image (H, W) scaled to [0, 1]."""
+    done = progress or (lambda _: None)
     likelihood = likelihood_of(prior)
     level = noise_level(image, likelihood)
+    done(LEVEL_PART)
     smallest = max(level.sigma, float(OCTAVES[0]))
     typical = float(model_error(np.array(level.sigma), likelihood.photograph_error))
     if noise == "constant" or level.sigma == 0.0:
         return ChannelNoise("constant", level, None, {"constant": 0.0}, smallest, None, typical)
     whole, clipped = without_gaps(image), clipping(image)
     local = local_levels(likelihood, image, whole, clipped)
+    done(LOCAL_PART)
     if _too_few(local):
         return ChannelNoise("constant", level, None, {"constant": 0.0}, smallest, local, typical)
     size, stride = likelihood.size, stride_for(likelihood, image.shape)
@@ -193,6 +203,7 @@ def channel_noise(image: FloatArray, prior: Prior, noise: str = "auto") -> Chann
     elif line is not None and chosen == "affine":
         first = np.exp(line.log_sigma(uniform_filter(whole, size)))
         sigma = np.exp(line.log_sigma(denoised_once(prior, whole, first)))
+    done(1.0)
     return ChannelNoise(chosen, level, line, evidence, sigma, local, typical)
 
 

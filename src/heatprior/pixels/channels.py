@@ -17,6 +17,8 @@ from heatprior.arrays import FloatArray
 
 CHROMA = 4.0  # norm of the rows of the differences
 
+MOSTLY = 0.5  # of the pixels: a channel with noise never has so many of one value
+
 ALONE = np.ones((1, 1))  # the mix of a channel by itself
 COLOUR = np.array(  # orthogonal rows
     [
@@ -35,3 +37,11 @@ def mixed(channels: Sequence[NDArray[Any]] | NDArray[Any], weights: FloatArray) 
     for channel, weight in zip(channels[1:], weights[1:], strict=True):
         total += np.multiply(channel, weight, dtype=np.float32)
     return total
+
+
+def is_alpha(channels: NDArray[Any], full: float) -> bool:
+    """Whether the last of four channels (..., 4, H, W) is transparency: most of it exactly opaque or clear."""
+    if channels.shape[-3] != 4:
+        return False
+    last = channels[..., -1, :, :]
+    return bool(np.mean((last == full) | (last == 0)) > MOSTLY)

@@ -11,14 +11,19 @@ from numpy.typing import ArrayLike, NDArray
 from heatprior.arrays import FloatArray
 from heatprior.errors import InvalidInputError
 
-WHITES = {np.dtype("u1"): 255.0, np.dtype("u2"): 65535.0, np.dtype("f4"): 1.0, np.dtype("f8"): 1.0}
+WHITES: dict[np.dtype[Any], float] = {  # full scale, by type
+    **{np.dtype(name): float(np.iinfo(name).max) for name in ("uint8", "uint16", "uint32", "int16", "int32")},
+    **{np.dtype(name): 1.0 for name in ("float16", "float32", "float64")},
+}
 LARGEST_FLOAT = 10.0  # of an image scaled to [0, 1], noise and glare included; beyond it the scale is another one
+LARGEST_GREY = 1e9  # over full scale; beyond it squares might overflow float32
 LARGEST_SIGMA = 10.0  # over full scale; beyond it a unit was mistaken
-DIM = 1 / 16  # a 16-bit image that stays below this part of its scale comes from a camera of fewer bits
+LEAST_SIGMA_OF_INTEGERS = 0.25  # weaker noise is lost in the rounding to whole numbers
+DIM = 1 / 16  # integers of 16 bits or more that stay below this part of their range have another full scale
 
 
 def as_pixels(image: ArrayLike) -> NDArray[Any]:
-    """The image as an array of a type that has a scale, not empty, without infinite values; masked pixels are NaN."""
+    """The image as an array of a type that has a scale, not empty; masked and infinite pixels are missing: NaN."""
     if np.ma.is_masked(image):
         if np.asarray(image).dtype.kind != "f":
             raise InvalidInputError("the image is masked but holds integers; convert it to float, with NaN for missing")
@@ -26,16 +31,18 @@ def as_pixels(image: ArrayLike) -> NDArray[Any]:
     pixels = np.asarray(image)
     if pixels.dtype.newbyteorder("=") not in WHITES:
         raise InvalidInputError(
-            f"the image is of type {pixels.dtype}; expected uint8, uint16, float32 or float64: convert it"
+            f"the image is of type {pixels.dtype}; expected {', '.join(map(str, WHITES))}: convert it"
         )
     if pixels.ndim < 2 or pixels.size == 0:
         raise InvalidInputError(f"the image has shape {pixels.shape}; expected (H, W), or more axes in front of them")
-    if (
-        pixels.dtype.kind == "f"
-        and np.isinf([np.fmax.reduce(pixels, axis=None), np.fmin.reduce(pixels, axis=None)]).any()
-    ):
-        raise InvalidInputError("the image holds infinite values; set them to NaN, which means missing")
+    if pixels.dtype.kind == "f" and np.isinf(_extremes(pixels)).any():
+        return np.where(np.isinf(pixels), pixels.dtype.type(np.nan), pixels)
     return pixels
+
+
+def _extremes(pixels: NDArray[Any]) -> tuple[float, float]:
+    """The least and the largest value that is not NaN."""
+    return float(np.fmin.reduce(pixels, axis=None)), float(np.fmax.reduce(pixels, axis=None))
 
 
 def as_white(white: float | None, pixels: NDArray[Any]) -> float:
@@ -43,19 +50,26 @@ def as_white(white: float | None, pixels: NDArray[Any]) -> float:
     if white is not None:
         if not (isinstance(white, int | float | np.integer | np.floating) and 0 < white < np.inf):
             raise InvalidInputError(f"white is {white!r}; expected the positive value that stands for full scale")
+        largest = max(abs(end) for end in _extremes(pixels))
+        if largest > LARGEST_GREY * white:
+            raise InvalidInputError(
+                f"the image has values up to {largest:g} but full scale (white) is {white:g}; set values that stand "
+                "for missing pixels to NaN, or give the right full scale"
+            )
         return float(white)
     default = WHITES[pixels.dtype.newbyteorder("=")]
     if pixels.dtype.kind == "f":
-        largest = max(float(np.fmax.reduce(pixels, axis=None)), -float(np.fmin.reduce(pixels, axis=None)))
+        largest = max(abs(end) for end in _extremes(pixels))
         if largest > LARGEST_FLOAT:
             raise InvalidInputError(
                 f"the image is of floats up to {largest:g}, not scaled to [0, 1]; give the value of full "
                 "scale (white), such as 255"
             )
-    elif pixels.dtype.itemsize == 2 and 0 < (brightest := int(pixels.max())) < DIM * default:
+    elif pixels.dtype.itemsize >= 2 and 0 < (brightest := int(pixels.max())) < DIM * default:
+        bits = 8 * pixels.dtype.itemsize
         warnings.warn(
-            f"the largest value of this 16-bit image is {brightest}; if full scale is less than 65535, give it "
-            f"(white), such as {2 ** brightest.bit_length() - 1}",
+            f"the largest value of this {bits}-bit image is {brightest}; if full scale is less than {default:.0f}, "
+            f"give it (white), such as {2 ** brightest.bit_length() - 1}",
             stacklevel=3,
         )
     return default
@@ -98,6 +112,16 @@ def as_noise_level(sigma: ArrayLike, pixels: NDArray[Any], channel_axis: int | N
         raise InvalidInputError(
             f"sigma is {highest:g} but full scale is {white:g}; give sigma in the units of the image, or the value of "
             "full scale (white)"
+        )
+    if highest > white:
+        warnings.warn(
+            f"sigma is {highest:g}, more than full scale ({white:g}); give it in the units of the image", stacklevel=3
+        )
+    if pixels.dtype.kind != "f" and highest < LEAST_SIGMA_OF_INTEGERS:
+        warnings.warn(
+            f"sigma is {highest:g} but the image holds whole numbers up to {white:g}, which hide so little noise; "
+            "give it in the units of the image",
+            stacklevel=3,
         )
     channels = as_channels(pixels, channel_axis)
     if values.ndim == 0 or values.shape == channels.shape[-2:]:

@@ -12,19 +12,20 @@ from numpy.typing import ArrayLike, NDArray
 
 from heatprior.arrays import FloatArray
 from heatprior.errors import InvalidInputError
-from heatprior.kernels.row_bands import Progress
+from heatprior.kernels.row_bands import Progress, part_of, span_of
 from heatprior.noise.estimation import NoiseReport, check_kind, estimate_noise
 from heatprior.noise_model import ConstantNoise, Noise, NoiseMap, mixed_noise
-from heatprior.pixels.channels import ALONE, COLOUR, mixed
+from heatprior.pixels.channels import ALONE, COLOUR, is_alpha, mixed
 from heatprior.pixels.gaps import with_all_or_no_channel_missing
 from heatprior.pixels.inputs import as_channels, as_noise_level, as_pixels, as_white
 from heatprior.priors.protocol import DiffusedPrior
 from heatprior.restoration.adaptation import as_mixture
 from heatprior.restoration.recipes import Recipe, scales_on
-from heatprior.restoration.splitting import METHODS, part_of
+from heatprior.restoration.splitting import METHODS
 from heatprior.zoo import as_prior
 
 ROWS_AT_ONCE = 64  # that are converted to the type of the result at a time
+ESTIMATING_PART = 0.15  # of the time of denoising blindly, about
 
 
 class Denoised(NamedTuple):
@@ -49,9 +50,9 @@ def denoise(
 ) -> NDArray[Any]:
     """The image without its Gaussian noise of standard deviation `sigma`; same type, shape and units as it came.
 
-    `image` is (..., H, W) of uint8, uint16, float32 or float64, or has one more axis, `channel_axis`; axes in front are
-    independent images. NaN pixels are missing: they have no influence, and are NaN again in the result. Results of
-    integer type are rounded and clipped to it; floats are not clipped. Inside, all is float32.
+    `image` is (..., H, W) of integers of up to 32 bits or of floats, or has one more axis, `channel_axis`; axes in
+    front are independent images. NaN and infinite pixels are missing: they have no influence, and are NaN in the
+    result. Results of integer type are rounded and clipped to it; floats are not clipped. Inside, all is float32.
 
     `sigma` is in the units of the image: one number, one per channel, or a map, (H, W) or of the shape of the image.
     Without it the noise is estimated, always with patch7: `noise` says what kind it is, as in `estimate_noise`, which
@@ -63,8 +64,8 @@ def denoise(
     `scales` is 2 to denoise the image at half its size as well and take low frequencies from there, 1 not to; as the
     prior's card says by default.
     `channel_axis`: three channels are colours, decorrelated by an orthogonal mix. (Where their noise levels differ, the
-    noise of the mixed channels is correlated; each gets its right variance, and the correlation is ignored.) Any other
-    number of channels: each by itself.
+    noise of the mixed channels is correlated; each gets its right variance, and the correlation is ignored.) A fourth
+    that is transparency, most of it opaque or clear, stays as it is. Any other number of channels: each by itself.
     `white` is the value that stands for full scale, which the prior needs to know: 255, 65535 or 1.0 by type.
     `progress` is called with the fraction done, 0 to 1.
     """
@@ -98,6 +99,10 @@ def denoise_and_report(
     """As `denoise`, together with what was found of the noise."""
     pixels = as_pixels(image)
     channels = as_channels(pixels, channel_axis)
+    if channel_axis is None and pixels.ndim > 2 and pixels.shape[-1] in (3, 4):
+        raise InvalidInputError(
+            f"the image has shape {pixels.shape}, as colours have; give channel_axis=-1, or transpose it if it has none"
+        )
     full = as_white(white, pixels)
     if method not in METHODS:
         raise InvalidInputError(f"method is {method!r}; expected {' or '.join(map(repr, METHODS))}")
@@ -108,7 +113,8 @@ def denoise_and_report(
         raise InvalidInputError("noise is for images whose noise is estimated; leave out sigma, or noise")
     report = None
     if sigma is None:
-        report = estimate_noise(pixels, noise, channel_axis=channel_axis, white=full)
+        estimating, progress = span_of(progress, 0.0, ESTIMATING_PART), span_of(progress, ESTIMATING_PART, 1.0)
+        report = estimate_noise(pixels, noise, channel_axis=channel_axis, white=full, progress=estimating)
         sigma = report.sigma
     sigmas = np.broadcast_to(as_noise_level(sigma, pixels, channel_axis, full), channels.shape)
     model = as_mixture(prior) if adapt else as_prior(prior)
@@ -130,14 +136,18 @@ def _denoised(
     channels = as_channels(pixels, channel_axis)
     result = np.empty_like(pixels)
     clean = as_channels(result, channel_axis)
-    is_colour = channel_axis is not None and channels.shape[-3] == 3
+    has_alpha = channel_axis is not None and is_alpha(channels, full)
+    colours = channels.shape[-3] - has_alpha
+    is_colour = channel_axis is not None and colours == 3
     mix = COLOUR if is_colour else ALONE
     back = np.linalg.inv(mix) * full
     jobs = [
         (*index, slice(first, first + len(mix)))
         for index in np.ndindex(channels.shape[:-3])
-        for first in range(0, channels.shape[-3], len(mix))
+        for first in range(0, colours, len(mix))
     ]
+    if has_alpha:
+        clean[..., -1, :, :] = channels[..., -1, :, :]
     for number, job in enumerate(jobs):
         noisy = with_all_or_no_channel_missing(channels[job])
         noises = [_noise_of_channel(values, full) for values in sigmas[job]]
@@ -175,4 +185,11 @@ def _store(parts: list[FloatArray], weights: FloatArray, noisy: NDArray[Any], cl
             clean[rows] = values
             np.copyto(clean[rows], np.nan, where=np.isnan(noisy[rows]))
         else:
-            clean[rows] = np.clip(np.rint(values), 0, np.iinfo(clean.dtype).max)
+            clean[rows] = np.clip(np.rint(values), *_limits(clean.dtype))
+
+
+def _limits(dtype: np.dtype[Any]) -> tuple[float, float]:
+    """The range of an integer type, to the nearest numbers within it that float32 has."""
+    limits = np.iinfo(dtype)
+    highest = np.float32(limits.max)
+    return float(limits.min), float(highest if int(highest) <= limits.max else np.nextafter(highest, np.float32(0)))

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from heatprior.arrays import FloatArray
 from heatprior.data.trials import LEVELS, psnr, with_noise
-from heatprior.errors import InvalidInputError
+from heatprior.errors import HeatpriorError, InvalidInputError
 from heatprior.images import read_grey
 from heatprior.kernels.threads import products_in_one_thread
 
@@ -54,19 +54,29 @@ def evaluate(
     levels: Sequence[float] = LEVELS,
     threads: int = 1,
     report: Callable[[Measurement], None] | None = None,
+    skip: Callable[[HeatpriorError], None] | None = None,
 ) -> list[Measurement]:
-    """Denoise each of `files` at each of `levels` by `denoiser(noisy, sigma)`, grey levels being 0 to 1, float32."""
+    """Denoise each of `files` at each of `levels` by `denoiser(noisy, sigma)`, grey levels being 0 to 1, float32.
+
+    `report` is called with every measurement. A file that cannot be read is handed to `skip` and left out, if given.
+    """
     bad = [level for level in levels if not 0 < level < np.inf]
     if bad or not levels:
         raise InvalidInputError(f"noise levels are {list(levels)}; expected positive numbers, in grey levels of 255")
-    results = []
+    results: list[Measurement] = []
     with limited_threads(threads):
         for number, path in enumerate(files):
-            clean = _grey(path)
+            try:
+                clean = _grey(path)
+            except HeatpriorError as error:
+                if skip is None:
+                    raise
+                skip(error)
+                continue
             for level in levels:
                 sigma = level / GREY_LEVELS
                 noisy = with_noise(clean, number, sigma)
-                if number == 0:  # warm up: compiling and loading happen once and do not count
+                if not results:  # warm up: compiling and loading happen once and do not count
                     denoiser(noisy[:WARM_UP, :WARM_UP], sigma)
                 start = time.perf_counter()
                 denoised = denoiser(noisy, sigma)

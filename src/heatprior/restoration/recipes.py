@@ -8,14 +8,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from heatprior.arrays import FloatArray
-from heatprior.kernels.row_bands import Progress
+from heatprior.kernels.row_bands import Progress, span_of
 from heatprior.noise_model import Noise, as_noise
 from heatprior.pixels.gaps import fill_missing
 from heatprior.priors.adapter import complete
 from heatprior.priors.protocol import DiffusedPrior, Prior
 from heatprior.restoration.adaptation import adapted, as_mixture
 from heatprior.restoration.scales import merged, noise_of_reduced, reduced
-from heatprior.restoration.splitting import span_of
 
 SCALES_ENTRY = "scales"  # of a card
 FINE_PART = 0.8  # of the time that two scales take

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from heatprior.arrays import FloatArray
 from heatprior.errors import InvalidInputError
-from heatprior.kernels.row_bands import Progress
+from heatprior.kernels.row_bands import Progress, part_of
 from heatprior.noise_model import Noise, as_noise
 from heatprior.pixels.gaps import Mirrored, fill_missing
 from heatprior.priors.adapter import complete
@@ -122,13 +122,3 @@ def check_holds_a_patch(image: NDArray[Any], prior: Prior) -> None:
             f"the image has shape {image.shape} but the prior acts on patches of {size}×{size} pixels; "
             "give a larger image, or a prior on smaller patches"
         )
-
-
-def part_of(progress: Progress | None, number: int, count: int) -> Progress | None:
-    """The progress of one of `count` equal parts of a job."""
-    return span_of(progress, number / count, (number + 1) / count)
-
-
-def span_of(progress: Progress | None, start: float, end: float) -> Progress | None:
-    """The progress of a part of a job, from start to end."""
-    return None if progress is None else lambda fraction: progress(start + (end - start) * fraction)

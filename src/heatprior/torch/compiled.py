@@ -52,7 +52,7 @@ def called(function: Callable[[FloatArray, FloatArray], Any], y: Tensor, sigma: 
 
 def covers(levels: Tensor) -> bool:
     """Whether all noise levels are such that the library denoises images of them."""
-    return LEAST <= float(levels.min()) and float(levels.max()) <= MOST
+    return float(levels.min()) >= LEAST and float(levels.max()) <= MOST
 
 
 def denoised(prior: Any, x: Tensor, levels: Tensor, method: str) -> Tensor:

@@ -167,7 +167,9 @@ class MixtureModule(PriorModule):
         """What the parameters stand for."""
         axes = turned(self.turns, self.angles) @ self.basis
         variances = (self.log_contrasts[:, None] + self.log_variances[:, None, :]).exp()
-        return _Model(*(x.to(dtype) for x in (axes, variances, self.logits.flatten().log_softmax(0).view_as(self.logits))))
+        return _Model(
+            *(x.to(dtype) for x in (axes, variances, self.logits.flatten().log_softmax(0).view_as(self.logits)))
+        )
 
     def numbers(self, name: str, levels: Tensor) -> int:
         """How many numbers a patch takes: one for each axis of each shape, or of each component."""

@@ -32,5 +32,3 @@ def on_patches(
     levels = sigmas.reshape(-1) if sigmas.ndim else sigmas
     results = in_chunks(with_model, flat, levels, module.at_once(module.numbers(name, levels), y.device))
     return tuple(result.reshape(*y.shape[:-1], *result.shape[1:]).to(y.dtype) for result in results)
-
-

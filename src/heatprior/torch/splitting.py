@@ -41,7 +41,9 @@ def check_method(method: str) -> None:
         raise InvalidInputError(f"method is {method!r}; expected {' or '.join(map(repr, METHODS))}")
 
 
-def denoise_images(changes: Changes, x: Tensor, levels: Tensor, schedule: SplittingSchedule | None, margin: int) -> Tensor:
+def denoise_images(
+    changes: Changes, x: Tensor, levels: Tensor, schedule: SplittingSchedule | None, margin: int
+) -> Tensor:
     """Images (B, C, H, W) after one step, or those of the schedule; colours are mixed orthogonally first."""
     is_colour = x.shape[1] == 3
     mix = torch.tensor(COLOUR if is_colour else np.eye(x.shape[1]), dtype=x.dtype, device=x.device)

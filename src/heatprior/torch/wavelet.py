@@ -190,9 +190,7 @@ class WaveletModule(PriorModule):
         ]
         return sigma[:, None, None] ** 2 * put_back(changes, model.scaling, self.basis.paths)
 
-    def _of_band(
-        self, model: _Model, j: int, function: OfResponses, c: Tensor, sigmas: Tensor
-    ) -> tuple[Tensor, ...]:
+    def _of_band(self, model: _Model, j: int, function: OfResponses, c: Tensor, sigmas: Tensor) -> tuple[Tensor, ...]:
         """`function` of the responses xi_j c of a band, in chunks: tensors like c (..., h, w); sigmas () or (...)."""
         flat, noise = model.norms[j] * c.reshape(-1, 1), (model.norms[j] * sigmas).square()
         if noise.ndim:
