@@ -6,7 +6,7 @@ from synthetic import landscape, sparse_prior
 
 from heatprior.kernels import threads
 from heatprior.learning.averaging_gradient import AveragingStep, add_up, cut
-from heatprior.learning.denoising import EDGE, EXPONENT, Denoising, NoisyCrops
+from heatprior.learning.denoising import SIGMA_EXPONENT, UNCOUNTED_EDGE, Denoising, NoisyCrops
 from heatprior.priors.one_step import denoised_once
 from heatprior.priors.schedules import Schedule
 from heatprior.restoration.splitting import half_quadratic_splitting
@@ -48,9 +48,9 @@ def test_the_loss_is_the_error_of_the_denoised_image():
     often = half_quadratic_splitting(noisy, crops.sigma, prior=prior, schedule=Schedule(*map(tuple, SCHEDULE)))
     errors = [
         np.mean((result - crops.clean[0])[margin:-margin, margin:-margin] ** 2)
-        for result, margin in ((once, prior.filters.size - 1), (often, EDGE))
+        for result, margin in ((once, prior.filters.size - 1), (often, UNCOUNTED_EDGE))
     ]
-    weight = crops.sigma**-EXPONENT
+    weight = crops.sigma**-SIGMA_EXPONENT
     assert loss.gradient(point_of(prior), [NO_STEPS])[0] == pytest.approx(weight * errors[0], rel=1e-3)
     assert loss.gradient(point_of(prior), [SCHEDULE])[0] == pytest.approx(weight * sum(errors), rel=1e-3)
 
@@ -59,7 +59,7 @@ def test_the_exponent_weighs_noise_levels():
     prior, crops = sparse_prior(), crops_of(0.3)
     unweighted = Denoising([crops], prior.experts.reach, exponent=0.0)
     plain, (in_filters, _), _ = unweighted.gradient(point_of(prior), [SCHEDULE])
-    for exponent in (EXPONENT, -0.2):
+    for exponent in (SIGMA_EXPONENT, -0.2):
         loss = Denoising([crops], prior.experts.reach, exponent=exponent)
         value, (gradient, _), _ = loss.gradient(point_of(prior), [SCHEDULE])
         assert value == pytest.approx(plain * crops.sigma**-exponent, rel=1e-6)

@@ -6,8 +6,8 @@ from synthetic import landscape, sparse_prior
 
 from heatprior import InvalidInputError
 from heatprior.data.datasets import PatchSource
-from heatprior.learning.denoising import EXPONENT
-from heatprior.learning.finetuning import SIGMAS, FineTuning, FineTuningConfig, mixture
+from heatprior.learning.denoising import SIGMA_EXPONENT
+from heatprior.learning.finetuning import SIGMAS, FineTuning, FineTuningConfig, schedule_weights
 from heatprior.priors.schedules import Schedule
 from heatprior.restoration.splitting import empirical_bayes, half_quadratic_splitting
 
@@ -57,7 +57,7 @@ def test_the_last_phase_leaves_schedules_and_favours_strong_noise():
     assert len(list(with_last.run(100))) == 3
     np.testing.assert_array_equal(with_last.point[2], schedules)
     assert (with_last.point[0] != filters).any()
-    assert [with_last.config.phase(done).exponent for done in (0, 6, 10)] == [EXPONENT, EXPONENT, -0.2]
+    assert [with_last.config.phase(done).exponent for done in (0, 6, 10)] == [SIGMA_EXPONENT, SIGMA_EXPONENT, -0.2]
 
 
 def test_it_denoises_better_than_before():
@@ -90,10 +90,10 @@ def test_a_run_goes_on_from_its_state_to_the_same_bits(break_after):
 
 
 def test_noise_levels_between_those_of_schedules_are_mixed():
-    np.testing.assert_allclose(mixture(SIGMAS[1]), [0, 1, 0, 0], atol=1e-12)
-    np.testing.assert_allclose(mixture(np.sqrt(SIGMAS[0] * SIGMAS[1])), [0.5, 0.5, 0, 0])
-    np.testing.assert_array_equal(mixture(1e-6), [1, 0, 0, 0])
-    np.testing.assert_array_equal(mixture(1.0), [0, 0, 0, 1])
+    np.testing.assert_allclose(schedule_weights(SIGMAS[1]), [0, 1, 0, 0], atol=1e-12)
+    np.testing.assert_allclose(schedule_weights(np.sqrt(SIGMAS[0] * SIGMAS[1])), [0.5, 0.5, 0, 0])
+    np.testing.assert_array_equal(schedule_weights(1e-6), [1, 0, 0, 0])
+    np.testing.assert_array_equal(schedule_weights(1.0), [0, 0, 0, 1])
 
 
 def test_crops_of_another_side_and_too_small_ones_are_refused():

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from heatprior.learning.mixture_start import LEAST, SHARED, first_covariances, nearest_lines
+from heatprior.learning.mixture_start import LEAST_VARIANCE, SHRINKAGE, first_covariances, nearest_lines
 
 
 def three_lines(count=3000, spread=0.05):
@@ -44,7 +44,7 @@ def test_one_shape_has_the_covariance_of_all_patches():
     (found,) = first_covariances(u, 1, 0.0, alike=False, rng=rng)
     textured = np.linalg.norm(u, axis=1) > np.quantile(np.linalg.norm(u, axis=1), 0.2)
     own = u[textured].T @ u[textured] / textured.sum()
-    np.testing.assert_allclose(found, (1 - SHARED) * own + SHARED * u.T @ u / len(u), rtol=0, atol=2e-6)
+    np.testing.assert_allclose(found, (1 - SHRINKAGE) * own + SHRINKAGE * u.T @ u / len(u), rtol=0, atol=2e-6)
 
 
 def test_noise_is_taken_off_the_shared_part():
@@ -63,7 +63,7 @@ def test_noise_is_taken_off_the_shared_part():
 def test_few_patches_and_flat_ones_give_covariances_all_the_same(u, alike):
     covariances = first_covariances(u, 5, 0.0, alike=alike, rng=np.random.default_rng(0))
     assert covariances.shape == (5, 8, 8)
-    assert np.linalg.eigvalsh(covariances).min() > 0.2 * LEAST
+    assert np.linalg.eigvalsh(covariances).min() > 0.2 * LEAST_VARIANCE
 
 
 def test_alike_patches_count_the_same_whatever_their_contrast():

@@ -12,7 +12,7 @@ from heatprior.data.datasets import PatchSource
 from heatprior.kernels import threads
 from heatprior.learning import mixture_training as module
 from heatprior.learning.logs import LogEntry
-from heatprior.learning.mixture_training import DEAD, MixtureTraining, scored_moments
+from heatprior.learning.mixture_training import DEAD_SHARE, MixtureTraining, scored_moments
 from heatprior.priors.expectation import expected_statistics
 
 
@@ -158,7 +158,7 @@ def test_a_shape_that_explains_nothing_is_revived_while_there_is_time_to_settle_
     training.restore(state)
     list(training.run(1))
     shares = training.state()["weights"].sum(axis=1)
-    assert (shares.min() > DEAD / 4) == revived
+    assert (shares.min() > DEAD_SHARE / 4) == revived
     assert shares.sum() == pytest.approx(1.0, abs=1e-3)
 
 

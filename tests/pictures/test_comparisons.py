@@ -11,7 +11,7 @@ from PIL import Image
 
 from heatprior import InvalidInputError
 from heatprior.pictures import comparisons
-from heatprior.pictures.comparisons import GAP, LARGEST, TITLE, Panel, contrast, draw_removed, draw_side_by_side
+from heatprior.pictures.comparisons import GAP, LARGEST_PANEL, TITLE, Panel, contrast, draw_removed, draw_side_by_side
 
 RNG = np.random.default_rng(0)
 NOWHERE = Path("never-written.png")
@@ -67,7 +67,7 @@ def test_large_images_are_shrunk_and_their_middle_is_shown(drawn: list[Figure]):
     assert [axes.get_title() for axes in drawn[0].axes] == ["a, 1 : 3", "b, 1 : 3", "1 : 1", "1 : 1"]
     means = pixels[:, :699].reshape(500, 3, 233, 3).mean(axis=(1, 3)) / 255
     np.testing.assert_allclose(small, means, atol=1e-6)
-    np.testing.assert_allclose(middle, pixels[430 : 430 + LARGEST, 30 : 30 + LARGEST] / 255, atol=1e-6)
+    np.testing.assert_allclose(middle, pixels[430 : 430 + LARGEST_PANEL, 30 : 30 + LARGEST_PANEL] / 255, atol=1e-6)
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (7, 7), (1, 2000), (2000, 1), (9, 8, 3), (641, 640, 3), (3, 5000, 3)])
@@ -75,8 +75,8 @@ def test_every_shape_can_be_drawn(tmp_path: Path, shape: tuple[int, ...]):
     pixels = RNG.integers(0, 65536, shape, dtype=np.uint16)
     draw_removed(pixels, pixels, tmp_path / "new.png")
     with Image.open(tmp_path / "new.png") as picture:
-        assert picture.width < 3 * (LARGEST + GAP) + 2 * GAP
-        assert picture.height < 2 * (LARGEST + TITLE) + 2 * GAP
+        assert picture.width < 3 * (LARGEST_PANEL + GAP) + 2 * GAP
+        assert picture.height < 2 * (LARGEST_PANEL + TITLE) + 2 * GAP
 
 
 def test_contrast_is_that_of_the_type_or_of_what_occurs():

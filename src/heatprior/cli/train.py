@@ -1,4 +1,4 @@
-"""`heatprior train`: learn a prior from a folder of images, in a run folder that can be interrupted and resumed."""
+"""`heatprior train`: train a prior on a folder of images, in a run folder that can be interrupted and resumed."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 INTERRUPTED = 130
 DEFAULT_KIND = "patch"
-SIGMA_HELP = "Train at this one noise level only; for a mixture, the noise of the images.  [mixture: 0.0]"
+SIGMA_HELP = "Train at a single noise level; for a mixture, the noise of the training images.  [mixture: 0.0]"
 EXAMPLES = """\b
 Examples:
   heatprior train photos -o mine                     7×7 patches of your images
-  heatprior train photos -o mine --resume            go on after an interruption
+  heatprior train photos -o mine --resume            resume after an interruption
   heatprior train bsds500 -o paper15 --size 15 --steps 10000
   heatprior train photos -o quick --steps 200 --batch 1000
   heatprior train photos -o best --kind mixture      many bases; better and slower
@@ -56,7 +56,9 @@ def train(
         typer.Argument(metavar="FOLDER", help="A folder of images, or the word bsds500 for the paper's training set."),
     ] = None,
     *,
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="RUN", help="The folder of the run, made anew.")],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="RUN", help="The run folder, created by this command.")
+    ],
     kind: Annotated[
         str | None,
         typer.Option(
@@ -69,40 +71,42 @@ def train(
         int | None, typer.Option(metavar="B", help="Patches of B×B pixels.  [default: 7; mixture: 8]")
     ] = None,
     steps: Annotated[
-        int | None, typer.Option(metavar="N", help="Steps to train.  [default: 1000; mixture: 300]")
+        int | None, typer.Option(metavar="N", help="Training steps.  [default: 1000; mixture: 300]")
     ] = None,
     batch: Annotated[
-        int | None, typer.Option(metavar="N", help="Patches in a step.  [default: 3200; mixture: 40000]")
+        int | None, typer.Option(metavar="N", help="Patches per step.  [default: 3200; mixture: 40000]")
     ] = None,
-    shapes: Annotated[int | None, typer.Option(metavar="K", help="Shapes of a mixture.  [mixture: 50]")] = None,
+    shapes: Annotated[int | None, typer.Option(metavar="K", help="Covariances of a mixture.  [mixture: 50]")] = None,
     contrasts: Annotated[
-        int | None, typer.Option(metavar="G", help="Contrasts of each; 1 is the mixture of EPLL.  [mixture: 6]")
+        int | None, typer.Option(metavar="G", help="Contrasts per shape; 1 is the mixture of EPLL.  [mixture: 6]")
     ] = None,
     noise: Annotated[
-        Noise | None, typer.Option(help="Noise levels are uniform, or their logarithms are.  [default: log]")
+        Noise | None, typer.Option(help="Distribution of the noise levels: uniform in log σ, or in σ.  [default: log]")
     ] = None,
-    sigma_min: Annotated[float | None, typer.Option(metavar="S", help="Least noise level.  [default: 0.01]")] = None,
+    sigma_min: Annotated[
+        float | None, typer.Option(metavar="S", help="Smallest noise level, grey levels being 0 to 1.  [default: 0.01]")
+    ] = None,
     sigma_max: Annotated[float | None, typer.Option(metavar="S", help="Largest noise level.  [default: 0.4]")] = None,
     sigma: Annotated[float | None, typer.Option(metavar="S", help=SIGMA_HELP)] = None,
     start: Annotated[
-        Start | None, typer.Option(help="First weights: heavy tails, or the paper's.  [default: student]")
+        Start | None, typer.Option(help="Initial weights: heavy tails, or the paper's.  [default: student]")
     ] = None,
-    optimizer: Annotated[Optimizer | None, typer.Option(help="Way to the minimum.  [default: adam]")] = None,
+    optimizer: Annotated[
+        Optimizer | None, typer.Option(help="Optimiser: Adam, or the paper's iPALM.  [default: adam]")
+    ] = None,
     filter_rate: Annotated[
         float | None,
-        typer.Option(metavar="R", help="Angle by which filters turn in a step, for adam.  [default: 0.003]"),
+        typer.Option(metavar="R", help="Learning rate of the filters: radians per step of Adam.  [default: 0.003]"),
     ] = None,
     logit_rate: Annotated[
-        float | None, typer.Option(metavar="R", help="Step size of the weights, for adam.  [default: 0.01]")
+        float | None, typer.Option(metavar="R", help="Learning rate of the weights, for Adam.  [default: 0.01]")
     ] = None,
     averaged: Annotated[
-        int | None, typer.Option(metavar="N", help="The prior averages about the last N steps.  [default: 500]")
+        int | None, typer.Option(metavar="N", help="Average the iterates over about N steps.  [default: 500]")
     ] = None,
-    components: Annotated[
-        int | None, typer.Option(metavar="L", help="Gaussians of each expert.  [default: 125]")
-    ] = None,
+    components: Annotated[int | None, typer.Option(metavar="L", help="Gaussians per expert.  [default: 125]")] = None,
     reach: Annotated[float | None, typer.Option(metavar="R", help="Their means lie in ±R.  [default: 1.0]")] = None,
-    seed: Annotated[int | None, typer.Option(metavar="K", help="Start of the random numbers.  [default: 0]")] = None,
+    seed: Annotated[int | None, typer.Option(metavar="K", help="Seed of the random numbers.  [default: 0]")] = None,
     validation: Annotated[
         str | None,
         typer.Option(metavar="FOLDER", help="Images to validate on.  [default: one in ten of the images, at most 8]"),
@@ -111,13 +115,15 @@ def train(
         Path | None, typer.Option(metavar="DIR", help="Where BSDS500 is.  [default: HEATPRIOR_DATA, or the cache]")
     ] = None,
     checkpoint: Annotated[float, typer.Option(metavar="SECONDS", min=0, help="Time between checkpoints.")] = 30.0,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with the run; its settings stay.")] = False,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on from the last checkpoint, with the settings of the run.")
+    ] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace the run if it exists.")] = False,
 ) -> None:
-    """Learn a prior from images.
+    """Train a prior on images.
 
-    The run folder holds the settings (config.json), a log (log.csv, loss.png), checkpoints, and at the end the prior
-    (prior.safetensors, with a picture of it). Ctrl-C saves and leaves; --resume goes on, to the same bits.
+    The run folder holds the settings (config.json), a log (log.csv, loss.png), a checkpoint, and at the end the prior
+    (prior.safetensors, with a picture of it). Ctrl-C saves a checkpoint and exits; --resume goes on, bit-identically.
     """
     from heatprior.learning import sessions
     from heatprior.learning.interruption import interruptible

@@ -1,4 +1,4 @@
-"""Training patches: uniform over all positions of all images, drawn when needed, never all in memory."""
+"""Training patches: uniform over all positions of all images, drawn on demand, never all in memory."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from heatprior.errors import ImageFileError, InvalidInputError
 from heatprior.images import SUFFIXES, image_files, read_grey
 from heatprior.kernels.cutting import cut_patches
 
-FARTHEST = 10.0  # standard deviations that noise may take a pixel beyond [0, 1]: no noise goes that far
+MOST_DEVIATIONS = 10.0  # by which noisy pixels may leave [0, 1]: Gaussian noise does not reach that far
 
 
 class SkippedFile(NamedTuple):
@@ -134,10 +134,10 @@ def in_unit_range(image: NDArray[Any]) -> NDArray[np.float32]:
 
 
 def _check_range(image: NDArray[Any], name: str, sigma: float) -> None:
-    """Integers have a scale of their own; floats must keep to the one that they are read with, but for their noise."""
+    """Integers are scaled by the range of their type; floats must lie in [0, 1], up to their noise."""
     if image.dtype.kind == "f":
         low, high = (float(image.min()), float(image.max())) if image.size else (0.0, 0.0)
-        beyond = FARTHEST * sigma
+        beyond = MOST_DEVIATIONS * sigma
         if not (low >= -beyond and high <= 1.0 + beyond):  # NaN is refused too
             but = f", but for their noise of {sigma:g}" if sigma else ""
             raise InvalidInputError(

@@ -1,13 +1,12 @@
-"""Adam that never leaves the orthogonal filters: it turns them against each other and scales them.
+"""Adam on the manifold of orthogonal filters: it rotates them in the planes that pairs of them span, and scales them.
 
 Orthogonal filters are diag(norms) O with O Oᵀ = Id. A small move of O along the constraint is a turn, an antisymmetric
-matrix A: O ← (Id − A) O, and A_ij is the angle by which filters i and j turn in their common plane. Adam takes its
-steps in these angles, in the logarithms of the norms and in the logits, each with a size of its own, so that filters
-of weak high-frequency responses turn as readily as those of strong ones; in the entries of the filters they would
-wait for each other. The polar factor takes what is left of second order back to the constraint.
+matrix A: O ← (Id − A) O, and A_ij is the angle by which filters i and j rotate in their common plane. Adam takes its
+steps in these angles, in the logarithms of the norms and in the logits, each with a step size of its own, so that
+filters with weak, high-frequency responses rotate as readily as strong ones; with steps in the entries of the filters,
+the strong ones would hold them back. The polar factor removes the second-order error, back onto the constraint.
 
-The logits share one step size: with Adam's own, weights of components that are rarely seen would be fitted to the noise
-of few samples.
+The logits share one step size: with one each, as in plain Adam, the weights of rarely seen components would overfit.
 """
 
 from __future__ import annotations
@@ -20,9 +19,9 @@ from heatprior.arrays import FloatArray
 from heatprior.learning.objective import Objective, Point
 from heatprior.learning.projections import polar_factor
 
-DECAY_MEAN = 0.9
-DECAY_SQUARE = 0.99
-TINY = 1e-12
+BETA_MEAN = 0.9  # β₁
+BETA_SQUARE = 0.99  # β₂
+EPSILON = 1e-12  # against division by zero
 NORM_RATE = 3.0  # relative change of a norm in one step, for a turn by one
 
 
@@ -57,10 +56,10 @@ class OrthogonalAdam:
         squares = [gradients[0] ** 2, gradients[1] ** 2, np.full(1, (gradients[2] ** 2).mean())]
         steps = []
         for block, (gradient, square) in enumerate(zip(gradients, squares, strict=True)):
-            self.means[block] = DECAY_MEAN * self.means[block] + (1.0 - DECAY_MEAN) * gradient
-            self.squares[block] = DECAY_SQUARE * self.squares[block] + (1.0 - DECAY_SQUARE) * square
-            mean = self.means[block] / (1.0 - DECAY_MEAN**self.steps)
-            scale = np.sqrt(self.squares[block] / (1.0 - DECAY_SQUARE**self.steps)) + TINY
+            self.means[block] = BETA_MEAN * self.means[block] + (1.0 - BETA_MEAN) * gradient
+            self.squares[block] = BETA_SQUARE * self.squares[block] + (1.0 - BETA_SQUARE) * square
+            mean = self.means[block] / (1.0 - BETA_MEAN**self.steps)
+            scale = np.sqrt(self.squares[block] / (1.0 - BETA_SQUARE**self.steps)) + EPSILON
             steps.append(mean / scale)
         return steps
 
@@ -73,7 +72,7 @@ class OrthogonalAdam:
 
     @classmethod
     def begin(cls, point: Point) -> OrthogonalAdam:
-        """No memory yet."""
+        """At the start: all moments are zero."""
         count = len(point[0])
         shapes = [(count, count), (count, 1)]
         return cls(

@@ -1,12 +1,12 @@
-"""One step of empirical Bayes with patch averaging on stacks of images, and its exact derivatives: for fine-tuning.
+"""The gradient through one step of empirical Bayes with patch averaging, for stacks of images: for fine-tuning.
 
 With A(y, sigma) = y + mean over the patches p that hold a pixel of Σ_j k_j v_j(⟨k_j, p⟩), v_j = sigma² phi_j, and g the
 gradient in A, the patches of g over the number of patches that hold a pixel are the gradient in what the patches add;
-the filters turn it into one in v_j, and the way on is that of every response by itself.
+the filters map it to one in v_j, and from there each response is differentiated by itself.
 
-The functions v_j are straight between the nodes of a table, as in the denoising itself, so that their derivatives in
-the prior are needed at the nodes alone. That the nodes' places grow with the filters' norms is left out of them: it
-matters the less, the finer the table, and a test says how much.
+The functions v_j are piecewise linear between the nodes of a table, as in the denoising itself, so that their
+derivatives in the prior are needed at the nodes alone. The dependence of the nodes' positions on the norms of the
+filters is neglected: its effect vanishes as the table becomes finer, and a test bounds it.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from heatprior.kernels.grids import EVERY
 from heatprior.kernels.interpolation import interpolate, interpolate_back
 from heatprior.kernels.score_matching import score_derivatives, weight_gradient
 
-CELLS = 384  # between the nodes of a table
-BEYOND = 5.0  # widths beyond the outermost mean that the tables reach
+TABLE_CELLS = 384  # intervals between the nodes of a table
+WIDTHS_BEYOND = 5.0  # widths beyond the outermost mean that the tables reach
 
 
 class Kept(NamedTuple):
-    """What the way back through a step needs: patches (a, n), responses and changes of responses (J, n)."""
+    """What backpropagation through a step needs: patches (a, n), responses and changes of responses (J, n)."""
 
     patches: FloatArray
     responses: FloatArray
@@ -34,7 +34,7 @@ class Kept(NamedTuple):
 
 
 class AveragingStep:
-    """A(·, sigma) for stacks of images (C, H, W), and its derivatives in the prior, which add up with each way back."""
+    """A(·, sigma) for stacks of images (C, H, W), and its derivatives in the prior, summed over the backward passes."""
 
     def __init__(
         self,
@@ -44,7 +44,7 @@ class AveragingStep:
         sigma: float,
         *,
         dtype: Any = np.float32,
-        cells: int = CELLS,
+        cells: int = TABLE_CELLS,
     ) -> None:
         self._exact, self.sigma = filters, sigma
         self._filters = np.ascontiguousarray(filters, dtype)
@@ -53,7 +53,7 @@ class AveragingStep:
         self._means = np.linspace(-reach, reach, logits.shape[1])
         self._squared_norms = (filters**2).sum(axis=1)
         variances = (self._means[1] - self._means[0]) ** 2 + self._squared_norms * sigma**2
-        self._halves = reach + BEYOND * np.sqrt(variances)
+        self._halves = reach + WIDTHS_BEYOND * np.sqrt(variances)
         self._nodes = np.linspace(-1.0, 1.0, cells + 1) * self._halves[:, None]
         self._variances = np.repeat(variances[:, None], cells + 1, axis=1)
         self._derivatives = score_derivatives(self._nodes, self._variances, self._log_weights, self._means)
@@ -61,7 +61,7 @@ class AveragingStep:
         self._in_filters, self._in_nodes = np.zeros_like(filters), np.zeros_like(self._nodes)
 
     def forward(self, images: FloatArray) -> tuple[FloatArray, Kept]:
-        """A(images), and what the way back needs."""
+        """The forward pass: A(images), and what the backward pass needs."""
         patches = cut(images, self._size)
         responses = self._filters @ patches
         changes = interpolate(responses, self._values, self._halves)
@@ -69,7 +69,7 @@ class AveragingStep:
         return images + total * self._parts(images.shape), Kept(patches, responses, changes)
 
     def back(self, in_result: FloatArray, kept: Kept, *, to_images: bool) -> FloatArray | None:
-        """Add up the derivatives in the prior; the gradient in the images, if wanted."""
+        """The backward pass: adds to the derivatives in the prior; returns the gradient in the images, if wanted."""
         back = cut(in_result * self._parts(in_result.shape), self._size)
         in_nodes, in_responses = interpolate_back(kept.responses, self._values, self._halves, self._filters @ back)
         self._in_nodes += in_nodes

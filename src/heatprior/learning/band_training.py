@@ -27,10 +27,10 @@ from heatprior.priors.bands import XIS, Bands, image_of, transformed
 from heatprior.priors.experts import PAPER_COMPONENTS, Experts
 from heatprior.priors.wavelet_bases import WaveletBasis
 
-FIRST_LOOK = 64  # crops that the start is made from
-TAIL = 1e-4  # of the responses of a band may lie beyond the means of its expert at the start
+START_CROPS = 64  # crops from which the starting point is computed
+TAIL_FRACTION = 1e-4  # of the responses of a band lie beyond the means of its expert at the start
 COEFFICIENT_CROPS = 200  # that coefficients are taken from
-LEAST_PART = 1e-6  # of the largest part of a band
+LEAST_SHARE = 1e-6  # of the largest share that a band has in the loss
 STAGES = {"start": 0, "coefficients": 1, "images": 2}  # so that no two stages share random numbers
 
 Report = Callable[[int, float], object]  # of the number of the step and the loss before it
@@ -62,11 +62,11 @@ class BandConfig:
 
 def start(bands: Bands, source: PatchSource, config: BandConfig) -> Point:
     """xi_j that bring responses to the range of the means, and heavy tails: [xi (J,), logits (J, L)]."""
-    clean = mirrored(source, FIRST_LOOK, _rng(config, "start", 0))
+    clean = mirrored(source, START_CROPS, _rng(config, "start", 0))
     shape = clean.shape[-2:]
     norms = []
     for spectrum in spectra_of(bands, shape):
-        largest = float(np.quantile(np.abs(image_of(spectrum * transformed(clean), shape)), 1.0 - TAIL))
+        largest = float(np.quantile(np.abs(image_of(spectrum * transformed(clean), shape)), 1.0 - TAIL_FRACTION))
         norms.append(np.clip(config.reach / max(largest, XIS[0]), *XIS))
     return [np.array(norms), np.array(Experts.student(bands.count, config.components, config.reach).logits)]
 
@@ -81,7 +81,7 @@ def learn_coefficients(
 ) -> Point:
     """The score of single coefficients at all noise levels: band by band, since they have nothing in common.
 
-    `report` is told the mean loss over the bands once all are learnt, step by step.
+    `report` is called with the mean loss over the bands, step by step, once all are learnt.
     """
 
     def learn(band: int) -> tuple[FloatArray, FloatArray, list[float]]:
@@ -117,7 +117,7 @@ def learn_images(
     """
     side = 2 * source.size
     parts = np.array([_part(spectrum, side) for spectrum in spectra_of(bands, (side, side))]) * bands.shares
-    units = np.sqrt(np.maximum(parts, parts.max() * LEAST_PART))
+    units = np.sqrt(np.maximum(parts, parts.max() * LEAST_SHARE))
 
     def to_point(scaled: Point) -> Point:
         return [np.exp(scaled[NORMS] / units), scaled[LOGITS] / units[:, None]]

@@ -1,4 +1,4 @@
-"""How well a prior denoises images, and the exact gradient of that: the loss of fine-tuning.
+"""The loss of fine-tuning: the error of the denoised image, and its exact gradient.
 
 Score matching asks for the best estimate of each patch by itself. Denoising averages overlapping patches, and then
 other estimates are better (experiments/thresholding.py). Here the error is taken after the averaging. For noisy crops
@@ -7,10 +7,10 @@ y = x + sigma n of images the loss is
     ( |A(y, sigma) − x|²  +  |z_S − x|² ) / sigma^e,   |·|² being means over pixels,
 
 where A is one step of empirical Bayes with patch averaging, and z_S the result of half-quadratic splitting, z_0 = y,
-z_(k+1) = w_k y + (1 − w_k) A(z_k, l_k sigma), on crops mirrored beyond their edges. The gradient goes back through all
-steps, to the filters (J, a), the logits (J, L), and to the levels l_k and weights w_k. Without steps, S = 0, the loss
-is that of A alone. Squared errors grow with about the power 0.9 of sigma: with e = 0.9 all noise levels count alike in
-decibels, and a smaller e favours strong noise.
+z_(k+1) = w_k y + (1 − w_k) A(z_k, l_k sigma), on crops mirrored beyond their edges. The gradient is backpropagated
+through all steps, to the filters (J, a), the logits (J, L), the levels l_k and the weights w_k. Without steps, S = 0,
+the loss is that of A alone. Squared errors grow with about the power 0.9 of sigma: with e = 0.9 all noise levels count
+alike in decibels, and a smaller e favours strong noise.
 """
 
 from __future__ import annotations
@@ -23,11 +23,13 @@ import numpy as np
 
 from heatprior.arrays import FloatArray
 from heatprior.kernels.threads import for_each
-from heatprior.learning.averaging_gradient import CELLS, AveragingStep
+from heatprior.learning.averaging_gradient import TABLE_CELLS, AveragingStep
 from heatprior.learning.objective import Point
 
-EXPONENT = 0.9  # e, unless said otherwise
-EDGE = 4  # pixels at the edge of a mirrored crop that do not count: images have fewer of them
+SIGMA_EXPONENT = 0.9  # e
+UNCOUNTED_EDGE = (
+    4  # pixels that the loss leaves out at the edge of a mirrored crop, which has more of them than an image
+)
 
 
 @dataclass(frozen=True)
@@ -50,8 +52,8 @@ class Denoising:
     batch: Sequence[NoisyCrops]
     reach: float
     dtype: Any = np.float32
-    cells: int = CELLS
-    exponent: float = EXPONENT
+    cells: int = TABLE_CELLS
+    exponent: float = SIGMA_EXPONENT
 
     def gradient(self, prior: Point, schedules: Sequence[FloatArray]) -> tuple[float, Point, list[FloatArray]]:
         """The loss, its gradient in the prior, [filters, logits], and in each of the schedules."""
@@ -95,7 +97,7 @@ class Denoising:
             state = self.dtype(weight) * (noisy - mean) + mean
             means.append(mean)
             kepts.append(kept)
-        loss, back = _squared_error(state, clean, margin + EDGE, crops.sigma**-self.exponent)
+        loss, back = _squared_error(state, clean, margin + UNCOUNTED_EDGE, crops.sigma**-self.exponent)
         in_prior: Point = [np.zeros_like(block) for block in prior]
         in_schedule = np.zeros_like(schedule)
         for k in reversed(range(len(steps))):

@@ -21,8 +21,8 @@ from heatprior.data.datasets import PatchSource
 from heatprior.data.trials import LEVELS
 from heatprior.errors import InvalidInputError
 from heatprior.kernels.threads import for_each
-from heatprior.learning.adam import DECAY_MEAN, DECAY_SQUARE, TINY, OrthogonalAdam
-from heatprior.learning.denoising import EXPONENT, Denoising, NoisyCrops
+from heatprior.learning.adam import BETA_MEAN, BETA_SQUARE, EPSILON, OrthogonalAdam
+from heatprior.learning.denoising import SIGMA_EXPONENT, Denoising, NoisyCrops
 from heatprior.learning.objective import Objective, Point
 from heatprior.learning.projections import project_orthogonal
 from heatprior.learning.steps import StepByStep
@@ -31,8 +31,8 @@ from heatprior.priors.filters import FilterBank
 from heatprior.priors.patch import PatchPrior
 
 SIGMAS = tuple(level / 255 for level in LEVELS)  # noise levels of which each has its schedule
-LOG_LEVELS, LOGIT_WEIGHTS = (-3.0, 0.7), (-6.0, 3.0)  # bounds
-FLAT = 0.4  # part of each phase after which the rates fall, straight to zero
+LOG_LEVEL_BOUNDS, LOGIT_WEIGHT_BOUNDS = (-3.0, 0.7), (-6.0, 3.0)  # bounds
+CONSTANT_RATE_FRACTION = 0.4  # of each phase; then the rates fall linearly to zero
 
 
 @dataclass(frozen=True)
@@ -75,9 +75,9 @@ class FineTuningConfig:
         """That of the step after `done` ones."""
         first, second = self.averaging_steps, self.averaging_steps + self.splitting_steps
         if done < first:
-            return Phase(0, first, False, EXPONENT)
+            return Phase(0, first, False, SIGMA_EXPONENT)
         if done < second:
-            return Phase(first, self.splitting_steps, True, EXPONENT)
+            return Phase(first, self.splitting_steps, True, SIGMA_EXPONENT)
         return Phase(second, self.last_steps, False, self.last_exponent)
 
 
@@ -110,7 +110,7 @@ class FineTuning(StepByStep):
             )
         self.config = config
         self._prior = prior
-        schedules = np.stack([np.log(levels), np.clip(logit(weights), *LOGIT_WEIGHTS)])
+        schedules = np.stack([np.log(levels), np.clip(logit(weights), *LOGIT_WEIGHT_BOUNDS)])
         self.point: Point = [np.array(prior.filters.matrix), np.array(prior.experts.logits), schedules]
         self._average: Point = [block.copy() for block in self.point]
         self._optimizer = OrthogonalAdam.begin(self.point[:2])
@@ -119,11 +119,11 @@ class FineTuning(StepByStep):
     def _step(self) -> float:
         config = self.config
         begun, length, splitting, exponent = config.phase(self.done)
-        pace = min(1.0, (1.0 - (self.done - begun) / length) / (1.0 - FLAT))
+        pace = min(1.0, (1.0 - (self.done - begun) / length) / (1.0 - CONSTANT_RATE_FRACTION))
         batch = self._batch(self.done, config.levels // 2 if splitting else config.levels)
         schedules = np.stack([np.exp(self.point[2][0]), expit(self.point[2][1])])  # (2, sigmas, steps)
-        mixtures = [mixture(crops.sigma) for crops in batch]
-        mixed = [np.tensordot(parts, schedules, axes=(0, 1))[:, : None if splitting else 0] for parts in mixtures]
+        weights = [schedule_weights(crops.sigma) for crops in batch]
+        mixed = [np.tensordot(parts, schedules, axes=(0, 1))[:, : None if splitting else 0] for parts in weights]
         loss = Denoising(batch, self._prior.experts.reach, exponent=exponent)
         in_schedules: list[FloatArray] = []
 
@@ -138,7 +138,7 @@ class FineTuning(StepByStep):
         self.point = [*prior, self.point[2]]
         self.done += 1
         if splitting:
-            in_all = sum(parts[:, None] * found[:, None] for parts, found in zip(mixtures, in_schedules, strict=True))
+            in_all = sum(parts[:, None] * found[:, None] for parts, found in zip(weights, in_schedules, strict=True))
             slopes = np.stack(
                 [schedules[0], schedules[1] * (1.0 - schedules[1])]
             )  # of exp and of the logistic function
@@ -150,11 +150,11 @@ class FineTuning(StepByStep):
     def _move_schedules(self, gradient: FloatArray, rate: float, steps: int) -> None:
         """One step of Adam; levels, being logarithms, move less than weights."""
         mean, square = self._moments
-        mean += (1.0 - DECAY_MEAN) * (gradient - mean)
-        square += (1.0 - DECAY_SQUARE) * (gradient**2 - square)
-        step = mean / (1.0 - DECAY_MEAN**steps) / (np.sqrt(square / (1.0 - DECAY_SQUARE**steps)) + TINY)
+        mean += (1.0 - BETA_MEAN) * (gradient - mean)
+        square += (1.0 - BETA_SQUARE) * (gradient**2 - square)
+        step = mean / (1.0 - BETA_MEAN**steps) / (np.sqrt(square / (1.0 - BETA_SQUARE**steps)) + EPSILON)
         moved = self.point[2] - rate * np.array([0.3, 1.0])[:, None, None] * step
-        bounds = np.array([LOG_LEVELS, LOGIT_WEIGHTS])[:, :, None, None]
+        bounds = np.array([LOG_LEVEL_BOUNDS, LOGIT_WEIGHT_BOUNDS])[:, :, None, None]
         self.point[2] = np.clip(moved, bounds[:, 0], bounds[:, 1])
 
     def _batch(self, step: int, levels: int) -> list[NoisyCrops]:
@@ -215,7 +215,7 @@ class FineTuning(StepByStep):
         self._optimizer = OrthogonalAdam.from_state(optimizer)
 
 
-def mixture(sigma: float) -> FloatArray:
-    """The parts of SIGMAS in a noise level: straight in log sigma, beyond the ends constant."""
+def schedule_weights(sigma: float) -> FloatArray:
+    """The weight of the schedule of each of SIGMAS at a noise level: linear in log sigma, constant beyond the ends."""
     logs = np.log(SIGMAS)
     return np.array([np.interp(np.log(sigma), logs, unit) for unit in np.eye(len(logs))])

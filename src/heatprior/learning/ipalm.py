@@ -5,7 +5,7 @@ found by backtracking: a step is accepted if the function stays below the quadra
 
     f(x⁺) ≤ f(z) + ⟨∇f(z), x⁺ − z⟩ + (L/2) ‖x⁺ − z‖².
 
-It knows callables, not the model, and is deterministic given the function.
+It sees callables, not the model, and is deterministic.
 """
 
 from __future__ import annotations

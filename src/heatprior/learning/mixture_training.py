@@ -1,17 +1,18 @@
 """Learning a mixture of Gaussians with contrasts by stepwise EM, from clean images or from images with known noise.
 
-Every step draws a batch, sums up what the mixture so far makes of it (priors/expectation.py), and moves running
-averages of these sums towards the new ones, by less and less; the next mixture is the one that they ask for. A shape
-that explains next to nothing is revived: it takes half of the patches of the most frequent one.
+Every step draws a batch; the E-step computes the expected sufficient statistics of the batch under the current mixture
+(priors/expectation.py), running averages of them move towards the new ones with decreasing step sizes, and the M-step
+is the mixture of these averages. A shape that explains next to nothing is revived: it takes half of the patches of the
+most frequent one.
 
 From noisy patches plain EM learns the narrow directions of a shape very slowly: where the variance is a tenth of that
-of the noise, a step moves it by a hundredth of the way. So its move is divided by the Fisher information instead: the
-new covariance is then the mean of y yᵀ − sigma² Id over the patches of the shape, if there is one contrast, and
-without noise nothing changes.
+of the noise, a step covers a hundredth of the distance. So Fisher scoring is used instead: the step is divided by the
+Fisher information. With one contrast the new covariance is then the mean of y yᵀ − sigma² Id over the patches of the
+shape; without noise it is EM.
 
-Behind noise, moreover, many shapes explain a faint patch about as well, and the likelihood does not mind. Denoising
-does: it takes the one shape that explains a patch best. So the last steps let the shapes compete harder, until faint
-patches have a shape of their own.
+With noise, moreover, many shapes explain a faint patch about equally well, which costs no likelihood. It costs
+denoising quality, which uses the one shape that explains a patch best. So the last steps sharpen the responsibilities,
+until faint patches have a shape of their own.
 
 Every batch is a function of the seed and of the number of the step alone.
 """
@@ -37,17 +38,17 @@ from heatprior.priors.expectation import FLOOR, Statistics, expected_statistics
 from heatprior.priors.filters import FilterBank
 from heatprior.priors.gaussian_mixture import GaussianMixturePrior
 
-FORGETTING = 0.6  # step i counts with i^−0.6: old sums fade, noise averages out
-WHOLE_STEPS = 2  # at first each batch replaces what was there
-RATIO = 4.0  # between one contrast and the next: a factor of two in grey levels
-DEAD = 0.01  # of the patches that a shape has on average; less, and it is revived,
-REVIVALS = 0.6  # in this part of the steps: those that follow settle it, and, if there is noise,
-SHARPNESS = 2.0  # take the probabilities of shapes to this power
-SPREAD = 0.5  # of the logarithms of the variances of a revived shape, around those of the one it shares with
-LEAST_OF_NOISE = 1e-3  # variance, over that of the noise, of the narrowest direction that is told from it
+STEP_EXPONENT = 0.6  # the step size is i^−0.6 in step i: old statistics fade, sampling noise averages out
+BURN_IN_STEPS = 2  # in which a batch replaces the statistics
+CONTRAST_RATIO = 4.0  # between one contrast and the next: a factor of two in grey levels
+DEAD_SHARE = 0.01  # of the mean number of patches of a shape: with fewer it is revived,
+REVIVAL_PHASE = 0.6  # in this part of the steps, the first; the others settle and, if there is noise,
+SHARPNESS = 2.0  # raise the responsibilities of the shapes to this power
+REVIVAL_SPREAD = 0.5  # of the logarithms of the variances of a revived shape, around those of the one it shares with
+LEAST_VARIANCE_RATIO = 1e-3  # variance, relative to that of the noise, of the narrowest direction that can be estimated
 LEAST_WEIGHT = 1e-6  # of a component
 MOST_SHAPES = 100_000
-MOST_CONTRASTS = 40  # powers of four: more would leave the range of numbers
+MOST_CONTRASTS = 40  # powers of four: more would overflow
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,7 @@ class MixtureConfig:
     @property
     def contrast_values(self) -> FloatArray:
         """Powers of four around one, (G,)."""
-        return np.asarray(RATIO ** (np.arange(self.contrasts) - (self.contrasts - 1) / 2.0))
+        return np.asarray(CONTRAST_RATIO ** (np.arange(self.contrasts) - (self.contrasts - 1) / 2.0))
 
     @property
     def noise_of_images(self) -> float:
@@ -96,7 +97,7 @@ class MixtureConfig:
 
 
 class MixtureTraining(StepByStep):
-    """A run: running averages of the sums of EM, the mixture that they ask for, and how many steps are done."""
+    """A run: running averages of the sufficient statistics, their mixture, and how many steps are done."""
 
     def __init__(self, config: MixtureConfig, source: PatchSource) -> None:
         super().__init__(source, config.size, config.steps)
@@ -114,10 +115,10 @@ class MixtureTraining(StepByStep):
         """The loss is the negative mean log-likelihood of the batch under the mixture before the step."""
         rng = np.random.default_rng([self.config.seed, self.done])
         y = self.source.draw(self.config.batch, rng).T.astype(np.float32)
-        settling = self.done >= REVIVALS * self.config.steps
+        settling = self.done >= REVIVAL_PHASE * self.config.steps
         sharpness = SHARPNESS if settling and self.config.sigma > 0.0 else 1.0
         sums = expected_statistics(self._mixture, y, self.config.sigma, sharpness=sharpness, least_keep=0.0)
-        part = 1.0 if self.done < WHOLE_STEPS else self.done**-FORGETTING
+        part = 1.0 if self.done < BURN_IN_STEPS else self.done**-STEP_EXPONENT
         moments = scored_moments(self._mixture, sums, self.config.sigma)
         self._weights = (1.0 - part) * self._weights + part * sums.weights / sums.patches
         self._moments = (1.0 - part) * self._moments + part * moments / sums.patches
@@ -132,20 +133,20 @@ class MixtureTraining(StepByStep):
 
         Along its own axes: a turn, however slight, would spill the widest directions into the narrowest.
         """
-        for k in np.nonzero(self._weights.sum(axis=1) < DEAD / self.config.shapes)[0]:
+        for k in np.nonzero(self._weights.sum(axis=1) < DEAD_SHARE / self.config.shapes)[0]:
             frequent = int(self._weights.sum(axis=1).argmax())
             self._weights[frequent] /= 2.0
             self._moments[frequent] /= 2.0
             self._weights[k] = self._weights[frequent]
             variances, axes = np.linalg.eigh(self._moments[frequent])
-            scaled = np.maximum(variances, 0.0) * np.exp(SPREAD * rng.standard_normal(len(variances)))
+            scaled = np.maximum(variances, 0.0) * np.exp(REVIVAL_SPREAD * rng.standard_normal(len(variances)))
             self._moments[k] = (axes * scaled) @ axes.T
 
     def _maximised(self) -> GaussianMixturePrior:
-        """The mixture of the running averages, no direction narrower than what can be told from noise."""
+        """The M-step: the mixture of the running averages, its variances floored at what can be told from noise."""
         shares = np.maximum(self._weights.sum(axis=1), LEAST_WEIGHT)
         variances, axes = np.linalg.eigh(self._moments / shares[:, None, None])
-        variances = np.maximum(variances, LEAST_OF_NOISE * self.config.sigma**2) + FLOOR
+        variances = np.maximum(variances, LEAST_VARIANCE_RATIO * self.config.sigma**2) + FLOOR
         covariances = (axes * variances[:, None, :]) @ axes.swapaxes(1, 2)
         weights = np.log(np.maximum(self._weights, LEAST_WEIGHT))
         return GaussianMixturePrior(covariances, weights, self.config.contrast_values)

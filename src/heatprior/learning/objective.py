@@ -1,4 +1,4 @@
-"""What an optimiser needs to know of a problem: callables on a list of blocks, and nothing of the model."""
+"""What an optimiser sees of a problem: callables on a list of blocks of variables, and nothing of the model."""
 
 from __future__ import annotations
 

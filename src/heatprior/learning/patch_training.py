@@ -1,7 +1,7 @@
-"""Training a patch prior by denoising score matching, section 4.1: the loop, without files and without a screen.
+"""Training a patch prior by denoising score matching, section 4.1.
 
-Every batch is a function of the seed and of the number of the step alone, so a run that is interrupted and taken up
-again from its state ends with the same bits as one that was left alone.
+Every batch is a function of the seed and of the number of the step alone, so a run that is interrupted and resumed from
+its state ends with the same bits as one without a break.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ class Training(StepByStep):
         if not bounded:
             raise TrainingError(f"the filters or the weights diverge at step {self.done + 1}; lower the rates")
         self.done += 1
-        keep = 1.0 - 1.0 / min(self.config.averaged, 1.0 + self.done / 10.0)  # forget the start soon
+        keep = 1.0 - 1.0 / min(self.config.averaged, 1.0 + self.done / 10.0)  # a short window at first
         self._average = [keep * old + (1.0 - keep) * new for old, new in zip(self._average, self.point, strict=True)]
         return value
 

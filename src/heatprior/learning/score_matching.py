@@ -65,7 +65,7 @@ class ScoreMatching:
 
 
 def _sum(parts: Sequence[FloatArray]) -> FloatArray:
-    """Into the first of them: there is no need to stack them."""
+    """In place, into the first of them."""
     for part in parts[1:]:
         np.add(parts[0], part, out=parts[0])
     return parts[0]

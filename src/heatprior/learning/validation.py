@@ -25,7 +25,7 @@ HELD_OUT_PATCHES = 20_000
 class Validation:
     """The central 160×160 pixels of up to eight images, each with its noise.
 
-    `sigma` is the noise that the images came with: where there is any, they are no measure for denoising.
+    `sigma` is the noise that the images have already: if there is any, PSNR cannot be measured on them.
     """
 
     def __init__(self, images: Sequence[NDArray[Any]], size: int, sigma: float = 0.0) -> None:

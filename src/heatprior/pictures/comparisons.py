@@ -17,17 +17,17 @@ from heatprior.errors import InvalidInputError
 from heatprior.pictures.figures import save_figure
 
 DPI = 100
-SMALLEST, LARGEST = (
+SMALLEST_PANEL, LARGEST_PANEL = (
     240,
     640,
 )  # pixels of a panel: smaller images are enlarged, larger ones shrunk and a part shown beside
 GAP, TITLE = 12, 26  # pixels
-QUANTILES = (
+CONTRAST_QUANTILES = (
     0.001,
     0.999,
 )  # of the values that the contrast shows, where the type does not say what black and white are
-SPREAD = 3.0  # standard deviations of what was removed that its panel shows
-MIDDLE = 0.5
+DEVIATIONS_SHOWN = 3.0  # standard deviations of what was removed that its panel shows
+MID_GREY = 0.5
 
 
 @dataclass(frozen=True)
@@ -43,14 +43,14 @@ class Panel:
         """As grey levels or colours from 0 to 1; missing pixels are mid-grey."""
         span = (self.white - self.black) or 1.0
         levels = (np.asarray(self.pixels, np.float32) - np.float32(self.black)) / np.float32(span)
-        return np.asarray(np.nan_to_num(np.clip(levels, 0.0, 1.0), nan=MIDDLE))
+        return np.asarray(np.nan_to_num(np.clip(levels, 0.0, 1.0), nan=MID_GREY))
 
 
 def draw_removed(noisy: NDArray[Any], denoised: NDArray[Any], path: Path) -> None:
     """Noisy, denoised and their difference, for images (H, W) or (H, W, 3) in the same units."""
     black, white = contrast(denoised)
     removed = np.asarray(noisy, np.float32) - np.asarray(denoised, np.float32)
-    spread = SPREAD * float(np.nanstd(removed)) if np.isfinite(removed).any() else 0.0
+    spread = DEVIATIONS_SHOWN * float(np.nanstd(removed)) if np.isfinite(removed).any() else 0.0
     draw_side_by_side(
         [
             Panel("noisy", noisy, black, white),
@@ -68,7 +68,7 @@ def contrast(pixels: NDArray[Any]) -> tuple[float, float]:
     known = pixels[np.isfinite(pixels)]
     if known.size == 0:
         return 0.0, 1.0
-    low, high = np.quantile(known, QUANTILES)
+    low, high = np.quantile(known, CONTRAST_QUANTILES)
     return float(low), float(high)
 
 
@@ -77,7 +77,7 @@ def draw_side_by_side(panels: Sequence[Panel], path: Path) -> None:
     height, width = panels[0].pixels.shape[:2]
     if any(panel.pixels.shape[:2] != (height, width) for panel in panels):
         raise InvalidInputError("the images are of different sizes; give images of one size to compare")
-    shrink = ceil(max(height, width) / LARGEST)
+    shrink = ceil(max(height, width) / LARGEST_PANEL)
     rows = [[replace(panel, pixels=_shrunk(panel.pixels, shrink)) for panel in panels]]
     if shrink > 1:
         rows[0] = [replace(panel, title=f"{panel.title}, 1 : {shrink}") for panel in rows[0]]
@@ -102,8 +102,8 @@ def draw_side_by_side(panels: Sequence[Panel], path: Path) -> None:
 def _size(pixels: NDArray[Any]) -> tuple[int, int]:
     """Height and width of a panel: small images are enlarged by a whole number."""
     height, width = pixels.shape[:2]
-    factor = max(1, min(ceil(SMALLEST / width), LARGEST // max(height, width)))
-    return height * factor, max(width * factor, SMALLEST // 2)
+    factor = max(1, min(ceil(SMALLEST_PANEL / width), LARGEST_PANEL // max(height, width)))
+    return height * factor, max(width * factor, SMALLEST_PANEL // 2)
 
 
 def _shrunk(pixels: NDArray[Any], factor: int) -> NDArray[Any]:
@@ -119,5 +119,5 @@ def _shrunk(pixels: NDArray[Any], factor: int) -> NDArray[Any]:
 
 
 def _middle(pixels: NDArray[Any]) -> NDArray[Any]:
-    top, left = ((side - min(side, LARGEST)) // 2 for side in pixels.shape[:2])
-    return pixels[top : top + LARGEST, left : left + LARGEST]
+    top, left = ((side - min(side, LARGEST_PANEL)) // 2 for side in pixels.shape[:2])
+    return pixels[top : top + LARGEST_PANEL, left : left + LARGEST_PANEL]

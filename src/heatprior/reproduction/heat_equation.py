@@ -3,7 +3,7 @@
 r = ∂_t log f − Δ log f − |∇ log f|², t = sigma²/2, at noisy patches of images: its root mean square over that of
 ∂_t log f. The steps of the differences are in units of sigma: no density is narrower than the noise in it. The
 convolutional prior is not normalised, and what its normaliser Z(t) would add to r is the same for all images: it is
-told by how far r differs from its mean. On tiny grids, where it can be written out, the true diffusion of a model is
+judged by the deviation of r from its mean. On tiny grids, where it can be written out, the true diffusion of a model is
 also compared with the model itself (true_diffusion.py).
 """
 

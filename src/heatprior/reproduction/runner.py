@@ -38,9 +38,10 @@ def reproduce(
 ) -> None:
     """Make `items`, and the page of whatever is done of `everything`.
 
-    `progress` is told how many items are done, with parts of one; `report` each record, and whether it was there.
+    `progress` is called with the number of items done, fractions included; `report` with each record, and whether it
+    was there already.
     """
-    keys = [depends_on(item, bench) for item in items]  # what is missing is told before any work
+    keys = [depends_on(item, bench) for item in items]  # what is missing is reported before any work
     make_folder(folder)
     for number, (item, key) in enumerate(zip(items, keys, strict=True)):
         kept = None if again else read_record(folder, item, key)
