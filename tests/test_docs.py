@@ -2,6 +2,7 @@
 
 import doctest
 import re
+from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
@@ -69,7 +70,7 @@ def test_every_setting_of_a_training_is_explained():
     for heading, config in (("## Settings", TrainingConfig), ("## Mixtures of Gaussians", MixtureConfig)):
         section = (ROOT / "docs" / "training.md").read_text().partition(heading)[2].partition("\n## ")[0]
         table = "\n".join(line for line in section.splitlines() if line.startswith("|"))
-        missing = [name for name in config.__dataclass_fields__ if f"`{name}`" not in table]
+        missing = [field.name for field in fields(config) if f"`{field.name}`" not in table]
         assert missing == []
 
 

@@ -69,6 +69,8 @@ def _read(
 ) -> ImageSet:
     if not isinstance(images, str | PathLike):
         return ImageSet([to_grey(np.asarray(image)) for image in images], [], [])
+    if not str(images):
+        raise InvalidInputError("the name of the folder of images is empty; give a folder")
     if is_bsds500(images):
         place = Path(data) if data else None
         files = bsds500.validation(place) if for_validation else bsds500.training(place)
