@@ -1,7 +1,7 @@
 """Noise as a value: its standard deviation at every pixel of an image (H, W), whether it is constant or varies.
 
-Everything that denoises takes a `Noise` and asks it for levels, some rows at a time, so that a map of a large image
-need not be in memory as a whole. Grey levels are 0 to 1.
+Noise is white unless it has a spectrum. Everything that denoises takes a `Noise` and asks it for levels, some rows at a
+time, so that a map of a large image need not be in memory as a whole. Grey levels are 0 to 1.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Protocol
 import numpy as np
 
 from heatprior.arrays import FloatArray, IntArray
+from heatprior.noise_spectrum import NoiseSpectrum
 
 SAME_LEVEL = 1.0 + 1e-6  # a map whose ends differ by less than this factor is constant
 
@@ -21,7 +22,15 @@ Levels = Callable[[FloatArray], FloatArray]  # of each level, another
 
 
 class Noise(Protocol):
-    """Gaussian noise, independent from pixel to pixel, whose standard deviation lies from `lowest` to `highest`."""
+    """Gaussian noise whose standard deviation lies from `lowest` to `highest`.
+
+    A prior that cannot know of correlated noise takes it for white noise of the same levels.
+    """
+
+    @property
+    def spectrum(self) -> NoiseSpectrum | None:
+        """How it is correlated from pixel to pixel; None if it is not."""
+        ...
 
     @property
     def lowest(self) -> float:
@@ -64,6 +73,7 @@ class ConstantNoise:
     """The same level everywhere."""
 
     sigma: float
+    spectrum: NoiseSpectrum | None = None
 
     @property
     def lowest(self) -> float:
@@ -90,7 +100,7 @@ class ConstantNoise:
 
     def changed(self, levels: Levels, lowest: float, highest: float) -> ConstantNoise:  # noqa: ARG002
         """`levels` of the one level."""
-        return ConstantNoise(float(levels(np.asarray(self.sigma))))
+        return ConstantNoise(float(levels(np.asarray(self.sigma))), self.spectrum)
 
     def rearranged(
         self,
@@ -101,7 +111,8 @@ class ConstantNoise:
 
     def halved(self, shape: tuple[int, int], factor: float) -> ConstantNoise:  # noqa: ARG002
         """The level times `factor`."""
-        return ConstantNoise(self.sigma * factor)
+        spectrum, part = _halved(self.spectrum)
+        return ConstantNoise(self.sigma * factor * part, spectrum)
 
 
 @dataclass(frozen=True)
@@ -111,6 +122,7 @@ class NoiseMap:
     read: Callable[[Rows], FloatArray]  # rows → (rows, W)
     lowest: float
     highest: float
+    spectrum: NoiseSpectrum | None = None
 
     @property
     def is_constant(self) -> bool:
@@ -127,15 +139,17 @@ class NoiseMap:
 
     def changed(self, levels: Levels, lowest: float, highest: float) -> NoiseMap:
         """Level by level."""
-        return NoiseMap(lambda rows: levels(self.read(rows)), lowest, highest)
+        return NoiseMap(lambda rows: levels(self.read(rows)), lowest, highest, self.spectrum)
 
     def rearranged(self, read: Callable[[Callable[[Rows], FloatArray], Rows], FloatArray]) -> NoiseMap:
         """Row by row."""
-        return NoiseMap(lambda rows: read(self.read, rows), self.lowest, self.highest)
+        return NoiseMap(lambda rows: read(self.read, rows), self.lowest, self.highest, self.spectrum)
 
     def halved(self, shape: tuple[int, int], factor: float) -> NoiseMap:
         """The last row or column stands for itself where there is no next one."""
         height, width = (-(-length // 2) for length in shape)
+        spectrum, part = _halved(self.spectrum)
+        factor *= part
 
         def read(wanted: Rows) -> FloatArray:
             numbers = np.arange(height)[wanted]
@@ -146,7 +160,7 @@ class NoiseMap:
                 pairs.append((squares[:, ::2] + right) / 2.0)
             return np.asarray(factor * np.sqrt((pairs[0] + pairs[1]) / 2.0))
 
-        return NoiseMap(read, self.lowest * factor, self.highest * factor)
+        return NoiseMap(read, self.lowest * factor, self.highest * factor, spectrum)
 
 
 def as_noise(sigma: float | FloatArray | Noise) -> Noise:
@@ -156,7 +170,12 @@ def as_noise(sigma: float | FloatArray | Noise) -> Noise:
     if not isinstance(sigma, NoiseMap):
         values = np.asarray(sigma)
         sigma = NoiseMap(values.__getitem__, float(values.min()), float(values.max()))
-    return ConstantNoise(sigma.lowest) if sigma.highest <= sigma.lowest * SAME_LEVEL else sigma
+    return ConstantNoise(sigma.lowest, sigma.spectrum) if sigma.highest <= sigma.lowest * SAME_LEVEL else sigma
+
+
+def _halved(spectrum: NoiseSpectrum | None) -> tuple[NoiseSpectrum | None, float]:
+    """Of the image at half its size, and how much more noise than white one is left there."""
+    return (None, 1.0) if spectrum is None else spectrum.halved()
 
 
 def mixed_noise(noises: Sequence[Noise], weights: FloatArray) -> Noise:

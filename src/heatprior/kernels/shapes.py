@@ -40,7 +40,8 @@ class ShapeTables(NamedTuple):
     1/2s² − 1/2(c_g λ + s²), and the part c_g λ / (c_g λ + s²) of it is kept.
 
     Shape k has m_k axes, a multiple of LANES; they lie one shape after the other, from `begins[k]` a on. Where there
-    are fewer, axes, gains and keeps are zero.
+    are fewer, axes, gains and keeps are zero. In correlated noise the axes of analysis whiten the noise, and those of
+    synthesis undo that; in white noise they are the same.
     """
 
     begins: IntArray  # (K + 1,): sums of m_k
@@ -62,15 +63,16 @@ def changes_plain(patches: FloatArray, tables: ShapeTables, level: int) -> Float
     best, changes = np.full(len(y), -np.inf), np.zeros(y.shape)
     for k in range(len(tables.begins) - 1):
         begin, end = tables.begins[k : k + 2]
-        axes = tables.synthesis[begin * pixels : end * pixels].reshape(-1, pixels)
-        u = y @ axes.T
+        axes = tables.analysis[begin * pixels : end * pixels].reshape(pixels, -1)
+        back = tables.synthesis[begin * pixels : end * pixels].reshape(-1, pixels)
+        u = y @ axes
         logs = u**2 @ tables.gains[level, k, :, : end - begin].T + tables.constants[level, k]  # (n, G)
         peak = logs.max(axis=1)
         parts = np.exp(logs - peak[:, None])
         parts /= parts.sum(axis=1, keepdims=True)
         better = peak > best
         best = np.where(better, peak, best)
-        clean = (u * (parts @ tables.keeps[level, k, :, : end - begin])) @ axes
+        clean = (u * (parts @ tables.keeps[level, k, :, : end - begin])) @ back
         changes = np.where(better[:, None], clean - y, changes)
     return changes
 

@@ -1,7 +1,8 @@
 """Empirical Bayes with patch averaging for mixtures of Gaussians: one fast step of a whole image.
 
 As patch_step.py for the patch prior. The posterior mean of a patch is that of the one shape that explains it best,
-found with the short cuts of kernels/shapes.py.
+found with the short cuts of kernels/shapes.py. Where noise is correlated, patches are whitened on the way in: the axes
+for analysis then differ from those for synthesis, and nothing else does.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from heatprior.kernels.grids import EVERY, Grid
 from heatprior.kernels.row_bands import Progress, Store, average_by_bands
 from heatprior.kernels.shapes import LANES, ShapeTables, add_changes
 from heatprior.noise_model import Noise
+from heatprior.noise_spectrum import NoiseSpectrum
+from heatprior.priors.correlated_mixture import whitening
 
 if TYPE_CHECKING:
     from heatprior.priors.gaussian_mixture import GaussianMixturePrior
@@ -49,7 +52,7 @@ def step_of_mixture(
     lowest, highest = max(noise.lowest, LEAST_SIGMA), max(noise.highest, LEAST_SIGMA)
     steps = int(np.ceil(np.log(highest / lowest) / LOG_SIGMA_STEP))
     sigmas = tuple(np.geomspace(lowest, highest, steps + 1).tolist())
-    tables = shape_tables(prior, sigmas, negligible)
+    tables = shape_tables(prior, sigmas, negligible, noise.spectrum)
     constant = np.zeros((1, 1), np.int32)
 
     all_rows, all_columns = (grid.starts(length, size) for length in image.shape)
@@ -77,8 +80,14 @@ def step_of_mixture(
 
 
 @lru_cache(maxsize=4)
-def shape_tables(prior: GaussianMixturePrior, sigmas: tuple[float, ...], negligible: float = NEGLIGIBLE) -> ShapeTables:
-    """For these noise levels."""
+def shape_tables(
+    prior: GaussianMixturePrior,
+    sigmas: tuple[float, ...],
+    negligible: float = NEGLIGIBLE,
+    spectrum: NoiseSpectrum | None = None,
+) -> ShapeTables:
+    """For these noise levels, of noise of this spectrum."""
+    prior, analysis, synthesis, _ = whitening(prior, spectrum)
     noise = np.square(sigmas)[:, None]  # (S, 1)
     weights = np.exp(prior.log_weights)
     order = np.argsort(-prior.contrasts)
@@ -89,10 +98,11 @@ def shape_tables(prior: GaussianMixturePrior, sigmas: tuple[float, ...], negligi
     lengths = (contrast[:, None] * prior.variances > negligible * noise.min()).sum(axis=1).clip(1)
     padded = -(-lengths // LANES) * LANES
     variances = np.zeros((len(lengths), padded.max()))
-    axes_of_shapes = [np.zeros((count, prior.axes.shape[2])) for count in padded]
+    forth, back = ([np.zeros((count, prior.size**2)) for count in padded] for _ in range(2))
     for k, length in enumerate(lengths):
         variances[k, :length] = prior.variances[k, :length]
-        axes_of_shapes[k][:length] = prior.axes[k, :length]
+        forth[k][:length] = prior.turns[k, :length] @ analysis
+        back[k][:length] = prior.turns[k, :length] @ synthesis
     signal = prior.contrasts[:, None] * variances[:, None, :]  # (K, G, m)
     total = np.einsum("kg,g,kde->de", weights, prior.contrasts, prior.covariances)
     common = np.linalg.eigh(total)[1][:, ::-1][:, :SUBSPACE]  # (d, q)
@@ -105,12 +115,12 @@ def shape_tables(prior: GaussianMixturePrior, sigmas: tuple[float, ...], negligi
     noises = noise[..., None, None]
     return ShapeTables(
         np.concatenate([[0], np.cumsum(padded)]),
-        _single(np.concatenate([axis.T.reshape(-1) for axis in axes_of_shapes])),
-        _single(np.concatenate([axis.reshape(-1) for axis in axes_of_shapes])),
+        _single(np.concatenate([axes.T.reshape(-1) for axes in forth])),
+        _single(np.concatenate([axes.reshape(-1) for axes in back])),
         _single(0.5 / noises - 0.5 / (signal + noises)),
         _single(signal / (signal + noises)),
         _single(prior.log_weights + logarithms(signal / noises).sum(axis=-1)),
-        _single(common.T @ prior.basis),
+        _single(common.T @ analysis),
         _single(turns.swapaxes(1, 2)),
         _single(0.5 / noises - 0.5 / (coarse_signal + noises)),
         _single(prior.log_weights + logarithms(coarse_signal / noises).sum(axis=-1)),
