@@ -35,8 +35,8 @@ def check_images(x: Tensor, size: int) -> None:
 
 
 def as_sigma(sigma: Sigma, like: Tensor, shape: torch.Size) -> Tensor:
-    """A noise level, (), or one per patch, (*shape)."""
-    values = _as_tensor(sigma, like)
+    """A noise level, (), or one per patch, (*shape), in the type of `like`."""
+    values = _as_tensor(sigma, like).to(like.dtype)
     if values.numel() == 1:
         return values.reshape(())
     try:
@@ -71,8 +71,9 @@ def as_levels(sigma: Any, x: Tensor) -> Tensor:
 
 def _as_tensor(sigma: Any, like: Tensor) -> Tensor:
     if isinstance(sigma, Tensor):
-        return sigma.to(like.device, like.dtype)
-    values = torch.as_tensor(sigma, device=like.device, dtype=like.dtype)
+        return sigma.to(like.device)
+    exact = torch.float64 if like.device.type == "cpu" else like.dtype  # some devices have no float64
+    values = torch.as_tensor(sigma, device=like.device, dtype=exact)
     if not bool(((values >= 0) & values.isfinite()).all()):
         raise InvalidInputError(f"sigma is {sigma}; it must be finite and not negative, grey levels being 0 to 1")
     return values

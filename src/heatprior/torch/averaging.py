@@ -21,12 +21,18 @@ ChangesOfPatches = Callable[[Tensor, Tensor], Tensor]  # (n, a), () or (n,) → 
 
 def averaged(change: ChangesOfPatches, images: Tensor, sigma: Tensor, size: int) -> Tensor:
     """The mean, over the b×b patches that hold a pixel, of their changes: images (N, H, W), sigma as of `changes`."""
+    counts = [_patches_that_hold(length, size, images) for length in images.shape[-2:]]
+    return summed(change, images, sigma, size) / (counts[0][:, None] * counts[1])
+
+
+def summed(change: ChangesOfPatches, images: Tensor, sigma: Tensor, size: int) -> Tensor:
+    """The sum, over the b×b patches that hold a pixel, of their changes."""
     count, height, width = images.shape
     last = height - size + 1
     band = max(1, min(last, PATCHES // (count * (width - size + 1))))
     shared = size - 1  # rows that two bands have in common
 
-    def summed(pixels: Tensor, noise: Tensor) -> Tensor:
+    def of_band(pixels: Tensor, noise: Tensor) -> Tensor:
         patches = F.unfold(pixels[:, None], size)  # (N, a, P)
         changed = change(patches.mT.flatten(0, 1), noise_of_patches(noise, patches, size))
         return F.fold(changed.unflatten(0, (count, -1)).mT, tuple(pixels.shape[-2:]), size)[:, 0]
@@ -36,13 +42,12 @@ def averaged(change: ChangesOfPatches, images: Tensor, sigma: Tensor, size: int)
         rows = slice(first, min(first + band, last) + shared)
         noise = sigma[:, rows] if sigma.shape[1] > 1 else sigma
         work = (images[:, rows], noise)
-        total = summed(*work) if band == last else recomputed(summed, *work)
+        total = of_band(*work) if band == last else recomputed(of_band, *work)
         done = total.shape[1] - shared
         total = torch.cat([total[:, :shared] + carried, total[:, shared:]], 1)
         finished.append(total[:, :done])
         carried = total[:, done:]
-    counts = [_patches_that_hold(length, size, images) for length in (height, width)]
-    return torch.cat([*finished, carried], 1) / (counts[0][:, None] * counts[1])
+    return torch.cat([*finished, carried], 1)
 
 
 def noise_of_patches(sigma: Tensor, patches: Tensor, size: int) -> Tensor:

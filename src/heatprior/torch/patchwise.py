@@ -31,4 +31,4 @@ def on_patches(
     flat = y.reshape(-1, y.shape[-1]).to(module.logits.dtype)
     levels = sigmas.reshape(-1) if sigmas.ndim else sigmas
     results = in_chunks(with_model, flat, levels, module.at_once(module.numbers(name, levels), y.device))
-    return tuple(result.reshape(*y.shape[:-1], *result.shape[1:]).to(y.dtype) for result in results)
+    return tuple(result.reshape(y.shape[:-1] + result.shape[1:]).to(y.dtype) for result in results)

@@ -18,6 +18,7 @@ from heatprior.pixels.channels import COLOUR
 from heatprior.priors.schedules import LEAST_SIGMA, Schedules
 
 METHODS = ("hqs", "eb")
+MIX = COLOUR.tolist()
 Changes = Callable[[Tensor, Tensor], Tensor]  # images (N, H, W), their noise levels → by how much a step changes them
 
 
@@ -45,8 +46,8 @@ def denoise_images(
     changes: Changes, x: Tensor, levels: Tensor, schedule: SplittingSchedule | None, margin: int
 ) -> Tensor:
     """Images (B, C, H, W) after one step, or those of the schedule; colours are mixed orthogonally first."""
-    is_colour = x.shape[1] == 3
-    mix = torch.tensor(COLOUR if is_colour else np.eye(x.shape[1]), dtype=x.dtype, device=x.device)
+    is_colour, levels = x.shape[1] == 3, levels.to(x.dtype)
+    mix = torch.tensor(MIX, dtype=x.dtype, device=x.device)
     if is_colour:
         levels = torch.einsum("dc,bchw->bdhw", mix**2, levels.expand(-1, 3, -1, -1) ** 2).sqrt()
         x = torch.einsum("dc,bchw->bdhw", mix, x)

@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
-from scipy.fft import next_fast_len
 from torch import Tensor
 
 from heatprior.errors import InvalidInputError
@@ -83,7 +82,7 @@ class WaveletModule(PriorModule):
             return (experts.log_density(u, model.base**2 + noise, log_weights, model.means),)
 
         total = torch.zeros((), dtype=self.logits.dtype, device=y.device)
-        for j, c in enumerate(self._coefficients(model, y.to(self.logits.dtype))):
+        for j, c in enumerate(self.coefficients(model, y.to(self.logits.dtype))):
             logs = self._of_band(model, j, function, c, sigmas)[0]
             total = total + (logs + self.log_norms[j]).sum((-2, -1))
         return total.to(y.dtype)
@@ -101,9 +100,9 @@ class WaveletModule(PriorModule):
 
         slopes = [
             model.norms[j] * self._of_band(model, j, function, c, sigmas)[0]
-            for j, c in enumerate(self._coefficients(model, y.to(self.logits.dtype)))
+            for j, c in enumerate(self.coefficients(model, y.to(self.logits.dtype)))
         ]
-        return self._synthesised(model, slopes).to(y.dtype)
+        return self.synthesised(model, slopes).to(y.dtype)
 
     def posterior(self, y: Tensor, sigma: Sigma) -> Posterior:
         """Mean and variance, pixel by pixel, of the clean images, in this one basis: (..., H, W) each."""
@@ -118,12 +117,12 @@ class WaveletModule(PriorModule):
 
         images, square = y.to(self.logits.dtype), sigmas[..., None, None] ** 2
         changes, variances = [], []
-        for j, c in enumerate(self._coefficients(model, images)):
+        for j, c in enumerate(self.coefficients(model, images)):
             mean, variance = self._of_band(model, j, function, c, sigmas)
             changes.append(mean / model.norms[j] - c)
             variances.append(variance / model.norms[j] ** 2 - square)  # off the span it is sigma²
         variance = square + put_back_squared(variances, model.scaling, self.basis.paths)
-        return Posterior((images + self._synthesised(model, changes)).to(y.dtype), variance.to(y.dtype))
+        return Posterior((images + self.synthesised(model, changes)).to(y.dtype), variance.to(y.dtype))
 
     def sample(
         self,
@@ -146,7 +145,7 @@ class WaveletModule(PriorModule):
                     len(noise), model.base**2 + noise, model.log_weights[j : j + 1], model.means, generator
                 )
                 coefficients.append(draws.reshape(size) / model.norms[j])
-            return self._synthesised(model, coefficients)[:, : shape[0], : shape[1]]
+            return self.synthesised(model, coefficients)[:, : shape[0], : shape[1]]
 
     def changes(self, images: Tensor, sigma: Tensor) -> Tensor:
         """By how much the posterior mean, averaged over all shifts of the basis, changes images (N, H, W) of any size.
@@ -202,21 +201,20 @@ class WaveletModule(PriorModule):
         results = in_chunks(some, flat, noise, self.at_once(len(model.means), c.device))
         return tuple(result.reshape(c.shape) for result in results)
 
-    def _coefficients(self, model: _Model, images: Tensor) -> list[Tensor]:
+    def coefficients(self, model: _Model, images: Tensor) -> list[Tensor]:
         """Of every band, (..., H / stride, W / stride)."""
         found = responses(images, model.scaling, self.basis.paths)
         return [u[..., ::stride, ::stride] for u, stride in zip(found, self.basis.strides, strict=True)]
 
-    def _synthesised(self, model: _Model, coefficients: list[Tensor]) -> Tensor:
-        """The adjoint of `_coefficients`, and its inverse on the span."""
+    def synthesised(self, model: _Model, coefficients: list[Tensor]) -> Tensor:
+        """The adjoint of `coefficients`, and its inverse on the span."""
         bands = [spread(c, stride) for c, stride in zip(coefficients, self.basis.strides, strict=True)]
         return put_back(bands, model.scaling, self.basis.paths)
 
     def _mirrored(self, length: int, device: torch.device) -> Tensor:
-        """Which pixel stands where: mirrored as far as the filters reach, and on to a size quick to transform."""
-        before = self.basis.reach
-        after = next_fast_len(length + 2 * before, real=True) - length - before
-        return torch.tensor(np.pad(np.arange(length), (before, after), mode="symmetric"), device=device)
+        """Which pixel stands where: the image, mirrored beyond both ends as far as the filters reach."""
+        place = torch.arange(-self.basis.reach, length + self.basis.reach, device=device) % (2 * length)
+        return torch.where(place < length, place, 2 * length - 1 - place)
 
     def _check(self, y: Tensor) -> None:
         if y.dtype not in (torch.float32, torch.float64):

@@ -1,0 +1,44 @@
+"""torch.compile: one graph, the same numbers."""
+
+import pytest
+import torch
+from bridges import WAVELETS
+from synthetic import oriented_mixture, sparse_prior
+
+import heatprior.torch as ht
+
+PRIORS = {"patch": sparse_prior(9), "mixture": oriented_mixture(3), "wavelet": WAVELETS["Haar"]}
+
+
+@pytest.fixture(autouse=True)
+def _fresh():
+    torch._dynamo.reset()
+
+
+# "aot_eager" takes the whole graph, and its backward, as a compiler would; it needs no C++ compiler.
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # torch's own
+@pytest.mark.parametrize("prior", PRIORS.values(), ids=PRIORS)
+@pytest.mark.parametrize("method", ["eb", "hqs"])
+def test_denoising_is_one_graph(prior, method):
+    module = ht.from_prior(prior).requires_grad_()
+    x = torch.rand(1, 1, 9, 8, generator=torch.Generator().manual_seed(0), requires_grad=True)
+
+    def loss(x):
+        return module.denoise(x, 0.1, method).square().sum()
+
+    compiled = torch.compile(loss, fullgraph=True, backend="aot_eager")
+    torch.testing.assert_close(compiled(x), loss(x), rtol=1e-5, atol=1e-6)
+    wanted = torch.autograd.grad(loss(x), [x, *module.parameters()])
+    for found, expected in zip(torch.autograd.grad(compiled(x), [x, *module.parameters()]), wanted, strict=True):
+        torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.parametrize("name", ["log_prob", "score", "posterior"])
+@pytest.mark.parametrize("kind", ["patch", "mixture"])
+def test_closed_forms_are_one_graph(kind, name):
+    module = ht.from_prior(PRIORS[kind])
+    y = torch.rand(5, 9, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    function = getattr(module, name)
+    compiled = torch.compile(function, fullgraph=True, backend="aot_eager")
+    torch.testing.assert_close(tuple(compiled(y, 0.1)), tuple(function(y, 0.1)), rtol=1e-9, atol=1e-9)

@@ -1,0 +1,165 @@
+"""Images: what `heatprior.denoise(..., scales=1)` says, whatever shape sigma has."""
+
+import numpy as np
+import pytest
+import torch
+from bridges import WAVELETS, module_of
+from synthetic import landscape, oriented_mixture, sparse_prior
+
+import heatprior as hp
+import heatprior.torch as ht
+from heatprior import InvalidInputError
+from heatprior.priors.mixture_step import average_posterior_changes
+
+PRIORS = {"patch": sparse_prior(), "mixture": oriented_mixture(), "wavelet": WAVELETS["two vanishing moments, split"]}
+EXACT = {name: PRIORS[name] for name in ("patch", "wavelet")}  # without the short cuts of mixtures
+every_prior = pytest.mark.parametrize("prior", PRIORS.values(), ids=PRIORS)
+every_method = pytest.mark.parametrize("method", ["eb", "hqs"])
+# The library looks values up in tables that are right to about 1e-5 of full scale a step, and 4e-5 for maps.
+ONE_LEVEL, A_MAP = 2e-5, 1e-4
+
+
+def noisy_images(*shape, sigma=0.1, dtype=torch.float32):
+    rng = np.random.default_rng(0)
+    clean = np.stack([landscape(shape[-2:], rng) for _ in range(int(np.prod(shape[:-2])))]).reshape(shape)
+    return torch.tensor(clean + sigma * rng.standard_normal(shape), dtype=dtype)
+
+
+def by_tensors(module, x, sigma, method="hqs"):
+    return module.denoise(x.clone().requires_grad_(), sigma, method).detach()
+
+
+def by_library(prior, x, sigma, method="hqs"):
+    sigmas = np.broadcast_to(sigma, x.shape)
+    images = [
+        hp.denoise(image, s, prior=prior, method=method, scales=1, channel_axis=0, white=1.0)
+        for image, s in zip(x.numpy(), sigmas, strict=True)
+    ]
+    return torch.tensor(np.stack(images))
+
+
+def kind_of(prior):
+    return next(name for name, other in PRIORS.items() if other is prior)
+
+
+def largest(one, other):
+    return float((one - other).abs().max())
+
+
+@pytest.mark.parametrize("prior", EXACT.values(), ids=EXACT)
+@every_method
+@pytest.mark.parametrize("sigma", [1e-4, 0.01, 0.1, 1.0])
+def test_tensor_operations_denoise_as_the_library(prior, method, sigma):
+    x = noisy_images(1, 1, 21, 18, sigma=sigma)
+    assert largest(by_tensors(ht.from_prior(prior), x, sigma, method), by_library(prior, x, sigma, method)) < ONE_LEVEL
+
+
+@pytest.mark.parametrize("sigma", [1e-4, 0.01, 0.1, 1.0])
+def test_a_mixture_denoises_as_the_library_without_its_short_cuts(sigma):
+    prior = PRIORS["mixture"]
+    x = noisy_images(1, 1, 21, 18, sigma=sigma)
+    image, expected = x[0, 0].numpy(), np.empty((21, 18), np.float32)
+
+    def store(rows, change):
+        expected[rows] = image[rows] + change
+
+    average_posterior_changes(prior, image, sigma, store, candidates=len(prior.covariances), negligible=0.0)
+    assert largest(by_tensors(ht.from_prior(prior), x, sigma, "eb")[0, 0], torch.tensor(expected)) < 1e-5  # float32
+
+
+@every_prior
+@every_method
+def test_maps_of_noise_levels(prior, method):
+    x = noisy_images(1, 1, 21, 18)
+    sigma = torch.linspace(0.05, 0.2, 18).expand(21, 18)
+    found = by_tensors(ht.from_prior(prior), x, sigma, method)
+    expected = by_library(prior, x, sigma.numpy(), method)
+    # Mixtures: the library rounds levels to 3 %, and takes its short cuts. Wavelets: what is straight between two
+    # levels depends on which they are, and the library takes the same ones for all steps.
+    assert largest(found, expected) < {"patch": A_MAP, "mixture": 0.02, "wavelet": 5e-4}[kind_of(prior)]
+
+
+@every_prior
+@every_method
+def test_without_gradients_it_is_the_library_bit_by_bit(prior, method):
+    x, module = noisy_images(2, 3, 21, 18), ht.from_prior(prior)
+    assert torch.equal(module.denoise(x, 0.1, method), by_library(prior, x, 0.1, method))
+    assert torch.equal(module(x, 0.1, method), module.denoise(x, 0.1, method))
+
+
+def test_the_kernels_see_the_memory_of_the_tensor(monkeypatch):
+    seen = []
+    monkeypatch.setattr("heatprior.torch.compiled.denoise", lambda image, *_, **__: seen.append(image) or image.copy())
+    x = noisy_images(1, 1, 9, 8)
+    ht.from_prior(PRIORS["patch"]).denoise(x, 0.1)
+    assert seen[0].__array_interface__["data"][0] == x.data_ptr()
+
+
+@every_prior
+def test_every_shape_of_sigma_is_image_by_image(prior):
+    x, module = noisy_images(2, 1, 12, 11, dtype=torch.float64), ht.from_prior(prior)
+    alone = torch.cat([by_tensors(module, x[:1], 0.1), by_tensors(module, x[1:], 0.2)])
+    sigma = torch.tensor([0.1, 0.2], dtype=torch.float64)
+    for shape in [(2,), (2, 1, 1, 1)]:
+        torch.testing.assert_close(by_tensors(module, x, sigma.reshape(shape)), alone, rtol=1e-9, atol=1e-9)
+    same = by_tensors(module, x, 0.1)
+    for one in (torch.tensor([[0.1]], dtype=torch.float64), torch.tensor(0.1, dtype=torch.float64), [0.1]):
+        torch.testing.assert_close(by_tensors(module, x, one), same, rtol=1e-9, atol=1e-9)
+    for shape in [(12, 11), (2, 1, 12, 11)]:
+        constant = torch.full(shape, 0.1, dtype=torch.float64)
+        torch.testing.assert_close(by_tensors(module, x, constant), same, rtol=1e-6, atol=1e-6)
+
+
+@every_prior
+def test_colours_are_mixed_and_other_channels_are_not(prior):
+    x, module = noisy_images(1, 3, 12, 11), ht.from_prior(prior)
+    if prior is not PRIORS["mixture"]:
+        assert largest(by_tensors(module, x, 0.1), by_library(prior, x, 0.1)) < ONE_LEVEL
+    apart = torch.cat([by_tensors(module, x[:, [c]], 0.1) for c in range(3)], 1)
+    assert largest(by_tensors(module, x, 0.1), apart) > 1e-3
+    torch.testing.assert_close(by_tensors(module, x[:, :2], 0.1), apart[:, :2])
+
+
+@every_prior
+def test_types_and_noise_beyond_the_kernels(prior):
+    module = module_of(prior)
+    for dtype in (torch.float32, torch.float64):
+        x = noisy_images(1, 1, 9, 8, dtype=dtype)
+        assert module.denoise(x, 0.1).dtype == dtype
+        assert torch.isfinite(module.denoise(x, 100.0)).all()
+        assert largest(module.denoise(x, 0.0, "eb"), x) < 1e-6
+
+
+def test_float64_images_keep_their_digits_without_gradients():
+    module, x = ht.from_prior(PRIORS["patch"]), noisy_images(1, 1, 9, 8, dtype=torch.float64)
+    torch.testing.assert_close(module.denoise(x, 0.1), by_tensors(module, x, 0.1), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("x", "sigma", "message"),
+    [
+        (torch.zeros(9, 8), 0.1, r"^images have shape \(9, 8\); expected \(B, C, H, W\)$"),
+        (torch.zeros(1, 1, 2, 8), 0.1, r"^the images are 2×8 pixels but the prior acts on patches of 3×3; give larger"),
+        (torch.zeros(1, 1, 9, 8, dtype=torch.uint8), 0.1, r"^images are torch.uint8; expected a tensor of float32 or"),
+        (np.zeros((1, 1, 9, 8)), 0.1, r"^images are ndarray; expected a tensor of float32 or float64"),
+        (torch.zeros(1, 1, 9, 8), -0.1, r"^sigma is -0.1; it must be finite and not negative, grey levels being 0 to"),
+        (torch.zeros(2, 1, 9, 8), torch.ones(3), r"^sigma has shape \(3,\) but the images \(2, 1, 9, 8\); expected a"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(x, sigma, message):
+    with pytest.raises(InvalidInputError, match=message):
+        ht.from_prior(PRIORS["patch"]).denoise(x, sigma)
+
+
+def test_more_that_makes_no_sense_is_refused():
+    module = ht.from_prior(PRIORS["patch"])
+    with pytest.raises(InvalidInputError, match=r"^method is 'median'; expected 'hqs' or 'eb'$"):
+        module.denoise(torch.zeros(1, 1, 9, 8), 0.1, "median")
+    with pytest.raises(InvalidInputError, match=r"^patches have 8 pixels but this prior acts on 9 \(3×3\); extract"):
+        module.log_prob(torch.zeros(2, 8), 0.1)
+    with pytest.raises(InvalidInputError, match=r"^sigma has shape \(3,\) but the patches are \(2,\); give one number"):
+        module.log_prob(torch.zeros(2, 9), torch.ones(3))
+    with pytest.raises(InvalidInputError, match=r"^images have shape \(2, 9\) but a basis of 2 levels needs sides that"):
+        ht.from_prior(PRIORS["wavelet"]).log_prob(torch.zeros(2, 9), 0.1)
+    with pytest.raises(InvalidInputError, match=r"^there is no torch module of ConvolutionalPrior; expected one of P"):
+        ht.load("conv")
