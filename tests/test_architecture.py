@@ -1,6 +1,7 @@
 """Imports point one way: cli → learning | restoration → priors → kernels, and what all stand on below."""
 
 import ast
+import re
 import subprocess
 import sys
 from importlib.util import resolve_name
@@ -145,3 +146,21 @@ def test_public_names_are_sorted_and_others_are_refused():
 def test_every_module_says_what_it_is():
     silent = [path.name for path in PACKAGE.rglob("*.py") if not ast.get_docstring(ast.parse(path.read_text()))]
     assert silent == []
+
+
+def asked_for_their_class(pattern):
+    """Places outside priors/ that ask an object whether it is of a class whose name matches."""
+    for path in sorted(PACKAGE.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            is_question = (
+                isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "isinstance"
+            )
+            if is_question and "priors" not in path.parts and re.search(pattern, ast.unparse(node.args[1])):
+                yield f"{path.relative_to(PACKAGE)}:{node.lineno}"
+
+
+def test_few_places_ask_a_prior_or_a_config_for_its_class():
+    """What a kind can do belongs on the kind; a new one would be forgotten here."""
+    assert len(list(asked_for_their_class(r"(Prior|Config|Training)\b"))) <= 6
+    assert len(list(asked_for_their_class(r"\w*Noise(Map)?\b"))) <= 3
+    assert len(list(asked_for_their_class(r"HeatpriorError|Mapping|float|str"))) > 6  # the search does find places

@@ -3,11 +3,11 @@
 import deepinv
 import pytest
 import torch
+from deepinv.optim import L2, RED, PnP
 from scipy.stats import ks_2samp
 
 import heatprior.deepinv as hd
 import heatprior.torch as ht
-from deepinv.optim import L2, RED, PnP
 
 
 @pytest.fixture(scope="module")

@@ -46,7 +46,12 @@ def test_sigma_comes_in_every_shape(name, batch, channels):
     x = torch.ones(batch, channels, 16, 16)
     y = deepinv.physics.GaussianNoise()(x, sigma=torch.tensor(0.1))
     same = denoiser(name)(y, 0.1)
-    for sigma in (torch.tensor(0.1), torch.tensor([[0.1]]), torch.full((batch,), 0.1), torch.full((batch, 1, 1, 1), 0.1)):
+    for sigma in (
+        torch.tensor(0.1),
+        torch.tensor([[0.1]]),
+        torch.full((batch,), 0.1),
+        torch.full((batch, 1, 1, 1), 0.1),
+    ):
         torch.testing.assert_close(denoiser(name)(y, sigma), same, rtol=1e-4, atol=1e-5)
     each = torch.linspace(0.1, 0.3, batch)
     assert denoiser(name)(y, each).shape == x.shape
@@ -108,7 +113,11 @@ def test_the_score_prior_of_deepinv_has_the_exact_score_of_the_wavelet_prior():
 def test_what_makes_no_sense_is_refused():
     with pytest.raises(InvalidInputError, match=r"^method is 'median'; expected 'hqs', 'eb', 'posterior'$"):
         hd.Denoiser("patch7", "median")
-    with pytest.raises(InvalidInputError, match=r"^the images are 9×9 pixels but the posterior mean of this prior is th"):
+    with pytest.raises(
+        InvalidInputError, match=r"^the images are 9×9 pixels but the posterior mean of this prior is th"
+    ):
         denoiser("mixture", "posterior")(torch.zeros(1, 1, 9, 9), 0.1)
-    with pytest.raises(InvalidInputError, match=r"^sigma has shape \(1, 1, 64, 64\); a density has one noise level for"):
+    with pytest.raises(
+        InvalidInputError, match=r"^sigma has shape \(1, 1, 64, 64\); a density has one noise level for"
+    ):
         denoiser("wavelet", "posterior")(torch.zeros(1, 1, 64, 64), torch.ones(64, 64))

@@ -31,7 +31,9 @@ class AsNumpy:
         self.module = ht.from_prior(prior)
 
     def _call(self, name, y, sigma):
-        answer = getattr(self.module, name)(torch.tensor(y, requires_grad=True), torch.as_tensor(sigma, dtype=torch.float64))
+        answer = getattr(self.module, name)(
+            torch.tensor(y, requires_grad=True), torch.as_tensor(sigma, dtype=torch.float64)
+        )
         return answer if isinstance(answer, tuple) else (answer,)
 
     def log_prob(self, y, sigma):
@@ -45,7 +47,9 @@ class AsNumpy:
 
     def sample(self, count, sigma=0.0, *, rng, **shape):
         generator = torch.Generator().manual_seed(int(rng.integers(2**62)))
-        return self.module.sample(count, torch.as_tensor(sigma, dtype=torch.float64), generator=generator, **shape).numpy()
+        return self.module.sample(
+            count, torch.as_tensor(sigma, dtype=torch.float64), generator=generator, **shape
+        ).numpy()
 
 
 def module_of(prior, *, learnt=True):

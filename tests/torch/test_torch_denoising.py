@@ -159,7 +159,9 @@ def test_more_that_makes_no_sense_is_refused():
         module.log_prob(torch.zeros(2, 8), 0.1)
     with pytest.raises(InvalidInputError, match=r"^sigma has shape \(3,\) but the patches are \(2,\); give one number"):
         module.log_prob(torch.zeros(2, 9), torch.ones(3))
-    with pytest.raises(InvalidInputError, match=r"^images have shape \(2, 9\) but a basis of 2 levels needs sides that"):
+    with pytest.raises(
+        InvalidInputError, match=r"^images have shape \(2, 9\) but a basis of 2 levels needs sides that"
+    ):
         ht.from_prior(PRIORS["wavelet"]).log_prob(torch.zeros(2, 9), 0.1)
     with pytest.raises(InvalidInputError, match=r"^there is no torch module of ConvolutionalPrior; expected one of P"):
         ht.load("conv")

@@ -113,7 +113,9 @@ def test_chunks_change_nothing_with_and_without_gradients(prior):
     torch.testing.assert_close(again, gradient, rtol=1e-10, atol=1e-10)
 
 
-@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.skipif("not torch.cuda.is_available()"))])
+@pytest.mark.parametrize(
+    "device", ["cpu", pytest.param("cuda", marks=pytest.mark.skipif("not torch.cuda.is_available()"))]
+)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_a_module_moves_between_types_and_devices(device, dtype):
     prior = SMALL["five shapes on 4×4"]
