@@ -25,7 +25,7 @@ MAY_IMPORT = {
     "images": BOTTOM,
     "noise_spectrum": {"arrays", "errors"},
     "noise_model": {"arrays", "noise_spectrum"},
-    "kernels": {"arrays"},
+    "kernels": {"arrays", "errors"},
     "priors": BOTTOM | {"store", "kernels", "noise_model", "noise_spectrum"},
     "zoo": BOTTOM | {"store", "priors", "kinds"},
     "data": BOTTOM | {"kernels", "images"},
