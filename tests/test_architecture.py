@@ -88,7 +88,7 @@ def test_imports_point_one_way(path, module, package):
     ("module", "source", "found"),
     [
         ("heatprior.kernels.expert_moments", "from heatprior.priors.experts import Experts", ["priors"]),
-        ("heatprior.kernels.expert_moments", "from heatprior.errors import InvalidInputError", ["errors"]),
+        ("heatprior.kernels.expert_moments", "from heatprior.files import replacing", ["files"]),
         ("heatprior.kernels.expert_moments", "from heatprior.kernels.chains import BLOCK", []),
         ("heatprior.priors.patch", "import heatprior.learning.projections as p", ["learning"]),
         ("heatprior.priors.patch", "def f():\n    from heatprior import cli", ["cli"]),
