@@ -13,7 +13,7 @@ from typing import Annotated, cast
 import typer
 
 from heatprior import __version__
-from heatprior.cli import data, denoise, evaluate, noise, reproduce, sample, show, train
+from heatprior.cli import data, denoise, evaluate, noise, reproduce, sample, show, train, warmup
 from heatprior.errors import HeatpriorError, InvalidInputError
 
 REFUSED = 2
@@ -67,6 +67,7 @@ app.command(epilog=show.EXAMPLES)(show.show)
 app.command(epilog=train.EXAMPLES)(train.train)
 app.command(epilog=reproduce.EXAMPLES)(reproduce.reproduce)
 app.command(epilog=data.EXAMPLES)(data.data)
+app.command(epilog=warmup.EXAMPLES)(warmup.warmup)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from heatprior.cli.noise import NOISE_HELP, NoiseKind, in_words
-from heatprior.cli.reports import bar_over, warnings_in_one_line
+from heatprior.cli.reports import bar_over, say_if_compiling, warnings_in_one_line
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -137,6 +137,7 @@ def denoise(
             return
     pictures = [_picture(job.target) for job in todo.jobs] if compare else []
     check_targets(todo, pictures, [path for path in (Path(sigma or ""), Path(prior)) if path.is_file()], force=force)
+    say_if_compiling()
     model = as_mixture(load(prior)) if adapt else load(prior)
     settings = Settings(level, noise.value, model, method.value, adapt, scales, white, compare)
     if todo.single:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from heatprior.cli.denoise import Adapt, Method, Scales
+from heatprior.cli.reports import say_if_compiling
 
 if TYPE_CHECKING:
     from heatprior.restoration.evaluation import Summary
@@ -78,6 +79,7 @@ def evaluate(
         check_output(output, force=force)
     found = bsds500.bsd68(data) if images == BSD68 else folder_files(Path(images))
     files = found[:limit]
+    say_if_compiling()
     model = as_mixture(load(prior)) if adapt else load(prior)
     failures: list[HeatpriorError] = []
     with tqdm(total=len(files) * len(sigma), unit=" images", leave=False, disable=None) as bar:

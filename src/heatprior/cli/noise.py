@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from heatprior.cli.reports import warnings_in_one_line
+from heatprior.cli.reports import say_if_compiling, warnings_in_one_line
 
 if TYPE_CHECKING:
     from heatprior.images import ImageFile
@@ -71,6 +71,7 @@ def noise(
     if picture is not None and len(inputs) > 1:
         raise typer.BadParameter("--picture draws one image; give one")
     _check_outputs(output, picture, [*inputs, Path(prior)], force=force)
+    say_if_compiling()
     model = load(prior)
     results, failed = [], 0
     for path in inputs:

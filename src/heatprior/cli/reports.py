@@ -37,3 +37,19 @@ def warnings_in_one_line(source: Path) -> Iterator[None]:
     for warning in caught:
         message = " ".join(str(warning.message).split())
         typer.echo(f"heatprior: warning: {source}: {message}", err=True)
+
+
+def say_if_compiling() -> None:
+    """Say once, on a terminal, that kernels are being compiled, so that the first run is not silent."""
+    from heatprior.kernels.compiler import on_compiling
+
+    said = [not sys.stderr.isatty()]
+
+    def say() -> None:
+        if not said[0]:
+            said[0] = True
+            typer.echo(
+                "compiling for this processor: the first run only, about half a minute (heatprior warmup)", err=True
+            )
+
+    on_compiling(say)

@@ -32,6 +32,14 @@ FAST = {"reassoc", "contract", "arcp", "nsz", "afn"}  # fast arithmetic in which
 FOLDER = Path(__file__).parent
 
 
+_listeners: list[Callable[[], None]] = []
+
+
+def on_compiling(listener: Callable[[], None]) -> None:
+    """Call `listener` before each kernel that has to be compiled, since no cache holds it: that takes a while."""
+    _listeners.append(listener)
+
+
 def kernel(function: Callable[..., Any] | None = None, **options: Any) -> Any:
     """`njit` of a loop that releases the GIL, divides as numpy does (no ZeroDivisionError), and is kept on disk."""
     if function is None:
@@ -103,11 +111,15 @@ try:
 
         def load_overload(self, sig: Any, target_context: Any) -> Any:
             try:
-                return super().load_overload(sig, target_context)
+                found = super().load_overload(sig, target_context)
             except Exception:  # a damaged file may raise anything as it is unpickled; compiled anew, it is replaced
                 with suppress(OSError):
                     self.flush()
-                return None
+                found = None
+            if found is None:
+                for listener in _listeners:
+                    listener()
+            return found
 
         def save_overload(self, sig: Any, data: Any) -> None:
             with suppress(OSError):

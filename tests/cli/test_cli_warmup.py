@@ -1,0 +1,40 @@
+"""Compiling in advance, in a process of its own with an empty cache, and once more with what that left."""
+
+import os
+import subprocess
+import sys
+
+PROGRAM = """
+import sys
+import numpy as np
+from heatprior.kernels.compiler import on_compiling
+from heatprior.kernels.lookup import look_up
+heard = []
+on_compiling(lambda: heard.append(1))
+look_up(np.zeros((4, 4), np.float32), np.zeros(9), 1.0)
+print(len(heard))
+"""
+
+
+def kernels_compiled(cache):
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(cache)}
+    done = subprocess.run([sys.executable, "-c", PROGRAM], env=environment, capture_output=True, text=True, check=True)
+    return int(done.stdout)
+
+
+def test_compiling_is_announced_the_first_time_only(tmp_path):
+    assert kernels_compiled(tmp_path) > 0
+    assert kernels_compiled(tmp_path) == 0
+
+
+def test_warmup_says_what_it_did(run, monkeypatch):
+    import heatprior
+
+    called = []
+    monkeypatch.setattr(heatprior, "denoise", lambda *_, **__: called.append("denoise"))
+    monkeypatch.setattr(heatprior, "estimate_noise", lambda *_, **__: called.append("estimate"))
+    monkeypatch.setattr(heatprior, "noise_map", lambda *_, **__: called.append("map"))
+    outcome = run("warmup")
+    assert (outcome.code, outcome.err) == (0, "")
+    assert outcome.out.startswith("compiled ")
+    assert {"denoise", "estimate", "map"} == set(called)
