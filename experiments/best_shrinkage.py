@@ -19,7 +19,7 @@ import numpy as np
 from heatprior import denoise
 from heatprior.arrays import FloatArray
 from heatprior.data import bsds500
-from heatprior.data.datasets import in_unit_range, read_images
+from heatprior.data.datasets import scaled_by_type, read_images
 from heatprior.data.trials import psnr, with_noise
 from heatprior.priors.bands import Bands, image_of, transformed
 from heatprior.priors.tilings import Tiling
@@ -61,7 +61,7 @@ def crops(files: Sequence[Path]) -> list[FloatArray]:
     rng, found = np.random.default_rng(SEED), []
     for image in read_images(files, SIDE).images:
         row, column = (int(rng.integers(length - SIDE + 1)) for length in image.shape)
-        found.append(in_unit_range(image[row : row + SIDE, column : column + SIDE]))
+        found.append(scaled_by_type(image[row : row + SIDE, column : column + SIDE]))
     return found
 
 

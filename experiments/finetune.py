@@ -3,8 +3,9 @@
     python experiments/finetune.py SOURCE NAME [--averaging-steps 2000] [--splitting-steps 400] [--last-steps 0]
                                    [--side 48] [--crops 4] [--data DIR] [--state FILE]
 
-Learns from the training images, and is judged on crops of the 32 validation images; BSD68 plays no role. The loss is in
-`heatprior.learning.denoising`. With --state the run is saved every minute, and goes on from there if the file exists.
+Learns from the training images, and is judged on crops of the 32 validation images; BSD68 plays no role. The loss is
+that of `heatprior.learning.denoising_loss`. With --state the run is saved every minute, and goes on from there if the
+file exists.
 Writes experiments/results/finetune-NAME.json.
 """
 

@@ -23,19 +23,16 @@ MAY_IMPORT = {
     "store": BOTTOM | {"kinds"},
     "records": BOTTOM,
     "images": BOTTOM,
-    "noise_spectrum": {"arrays", "errors"},
-    "noise_model": {"arrays", "noise_spectrum"},
+    "noise_model": {"arrays", "errors"},
     "kernels": {"arrays", "errors"},
-    "priors": BOTTOM | {"store", "kernels", "noise_model", "noise_spectrum"},
+    "priors": BOTTOM | {"store", "kernels", "noise_model"},
     "zoo": BOTTOM | {"store", "priors", "kinds"},
     "data": BOTTOM | {"kernels", "images"},
     "pixels": BOTTOM,
     "pictures": BOTTOM | {"priors"},
-    "noise": BOTTOM | {"kernels", "noise_model", "noise_spectrum", "priors", "zoo", "pixels"},
-    "learning": BOTTOM
-    | {"kernels", "noise_model", "noise_spectrum", "priors", "data", "images", "store", "kinds", "version"},
-    "restoration": BOTTOM
-    | {"kernels", "noise_model", "noise_spectrum", "priors", "zoo", "images", "data", "pixels", "noise"},
+    "noise": BOTTOM | {"kernels", "noise_model", "priors", "zoo", "pixels"},
+    "learning": BOTTOM | {"kernels", "noise_model", "priors", "data", "images", "store", "kinds", "version"},
+    "restoration": BOTTOM | {"kernels", "noise_model", "priors", "zoo", "images", "data", "pixels", "noise"},
 }
 EVERYTHING_BELOW = set(MAY_IMPORT)
 MAY_IMPORT["heatprior"] = EVERYTHING_BELOW  # the package itself: the public names

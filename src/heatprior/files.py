@@ -120,6 +120,15 @@ def check_output(path: Path, *, force: bool) -> None:
         raise OutputFileError(f"{path} exists already; choose another name or add --force to replace it")
 
 
+def make_folder(folder: Path) -> None:
+    """Create a folder, with those that it is in, unless it is there."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        message = f"cannot make the folder {folder}: {error.strerror or error}; choose another place"
+        raise OutputFileError(message) from error
+
+
 def _explain(path: Path, error: OSError) -> str:
     return f"cannot write {path}: {error.strerror or error}; choose another place"
 

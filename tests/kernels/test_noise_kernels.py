@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from heatprior.kernels.contrast_mixtures import mixture_sums, mixture_sums_plain, relative_densities
-from heatprior.kernels.noise_levels import RUN, LevelTables, log_densities, log_densities_plain
+from heatprior.kernels.noise_likelihood import RUN, LevelTables, patch_log_densities, patch_log_densities_plain
 from heatprior.kernels.windows import ROWS, window_sums, window_sums_plain
 
 
@@ -24,16 +24,16 @@ def test_log_densities_are_those_of_the_twin(shape, stride):
     rng = np.random.default_rng(stride)
     image, filters = rng.random(shape), rng.standard_normal((5, 49))
     given = tables(rng, 3, 2, 5)
-    found = log_densities(image, filters, given, stride)
+    found = patch_log_densities(image, filters, given, stride)
     # float32: lines of slope 3 and responses of 10, five of each
-    np.testing.assert_allclose(found, log_densities_plain(image, filters, given, stride), atol=5e-4)
+    np.testing.assert_allclose(found, patch_log_densities_plain(image, filters, given, stride), atol=5e-4)
     assert found.shape == (3, 2, -(-(shape[0] - 6) // stride), -(-(shape[1] - 6) // stride))
 
 
 def test_log_densities_of_another_stride_are_noticed():
     rng = np.random.default_rng(0)
     image, filters, given = rng.random((20, 20)), rng.standard_normal((5, 49)), tables(rng, 1, 1, 5)
-    every, second = (log_densities(image, filters, given, stride) for stride in (1, 2))
+    every, second = (patch_log_densities(image, filters, given, stride) for stride in (1, 2))
     np.testing.assert_array_equal(every[..., ::2, ::2], second)
     assert not np.allclose(every[..., : second.shape[2], : second.shape[3]], second)
 

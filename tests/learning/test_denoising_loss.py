@@ -6,7 +6,7 @@ from synthetic import landscape, sparse_prior
 
 from heatprior.kernels import threads
 from heatprior.learning.averaging_gradient import AveragingStep, add_up, cut
-from heatprior.learning.denoising import SIGMA_EXPONENT, UNCOUNTED_EDGE, Denoising, NoisyCrops
+from heatprior.learning.denoising_loss import SIGMA_EXPONENT, UNCOUNTED_EDGE, Denoising, NoisyCrops
 from heatprior.priors.one_step import denoised_once
 from heatprior.priors.schedules import Schedule
 from heatprior.restoration.splitting import half_quadratic_splitting

@@ -6,7 +6,7 @@ from synthetic import landscape, sparse_prior
 
 from heatprior import InvalidInputError
 from heatprior.data.datasets import PatchSource
-from heatprior.learning.denoising import SIGMA_EXPONENT
+from heatprior.learning.denoising_loss import SIGMA_EXPONENT
 from heatprior.learning.finetuning import SIGMAS, FineTuning, FineTuningConfig, schedule_weights
 from heatprior.priors.schedules import Schedule
 from heatprior.restoration.splitting import empirical_bayes, half_quadratic_splitting

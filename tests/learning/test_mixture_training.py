@@ -13,7 +13,7 @@ from heatprior.kernels import threads
 from heatprior.learning import mixture_training as module
 from heatprior.learning.logs import LogEntry
 from heatprior.learning.mixture_training import DEAD_SHARE, MixtureTraining, scored_moments
-from heatprior.priors.expectation import expected_statistics
+from heatprior.priors.expectation_maximisation import expected_statistics
 
 
 def small_config(**changes):

@@ -11,7 +11,7 @@ from synthetic import DrawnFromPrior, assert_same_bits, finished, small_source, 
 from heatprior import Experts, InvalidInputError, TrainingConfig, TrainingError
 from heatprior.data.datasets import PatchSource
 from heatprior.kernels import threads
-from heatprior.learning import drawn_ahead
+from heatprior.learning import prefetching
 from heatprior.learning.patch_training import Training
 from heatprior.learning.score_matching import NoisyBatch, ScoreMatching
 
@@ -160,14 +160,14 @@ def test_the_next_batch_is_drawn_while_a_step_works(optimizer, monkeypatch):
     monkeypatch.setattr(threads, "get_num_threads", lambda: 2)
     training = Training(small_config(optimizer=optimizer, steps=4), small_source())
     begun = []
-    monkeypatch.setattr(drawn_ahead, "meanwhile", lambda draw: begun.append(draw) or draw)
+    monkeypatch.setattr(prefetching, "meanwhile", lambda draw: begun.append(draw) or draw)
     for report in training.run(4):
         assert [draw.args for draw in begun] == [(step,) for step in range(1, min(report.step + 1, 4))]
 
 
 def test_batches_drawn_ahead_are_those_of_their_steps():
     drawn = []
-    batches = drawn_ahead.DrawnAhead(lambda step: drawn.append(step) or 10 * step, 5)
+    batches = prefetching.Prefetched(lambda step: drawn.append(step) or 10 * step, 5)
     assert [batches.of_step(step) for step in (0, 1, 2, 4, 0)] == [0, 10, 20, 40, 0]
     assert max(drawn) < 5  # nothing beyond the last step
 

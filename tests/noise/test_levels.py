@@ -5,7 +5,7 @@ import pytest
 from synthetic import landscape
 
 import heatprior as hp
-from heatprior.kernels.noise_levels import log_densities
+from heatprior.kernels.noise_likelihood import patch_log_densities
 from heatprior.noise.directions import repetition, weak_directions
 from heatprior.noise.levels import level_of_patches
 from heatprior.noise.likelihood import find_peak, values_at
@@ -47,7 +47,7 @@ def test_tables_hold_the_density_of_patches_of_that_contrast(contrast):
     rng = np.random.default_rng(0)
     patches = c * PRIOR.sample(50, rng=rng) + sigma * rng.standard_normal((50, 49))
     image = patches.reshape(-1, 7, 7).swapaxes(0, 1).reshape(7, -1)
-    found = log_densities(image, PRIOR.filters.matrix, level_tables(PRIOR, np.array([sigma]), every), 7)
+    found = patch_log_densities(image, PRIOR.filters.matrix, level_tables(PRIOR, np.array([sigma]), every), 7)
     volume = np.log(PRIOR.filters.norms).sum()
     exact = PRIOR.log_prob(patches / c, sigma / c) - 48 * np.log(c) - volume
     np.testing.assert_allclose(found[0, contrast, 0], exact, atol=0.02)  # 48 tables of 1024 lines, in float32

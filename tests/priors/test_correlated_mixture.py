@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from heatprior.kernels.shapes import changes_plain
-from heatprior.noise_model import ConstantNoise
-from heatprior.noise_spectrum import NoiseSpectrum
+from heatprior.noise_model import ConstantNoise, NoiseSpectrum
 from heatprior.priors.correlated_mixture import CorrelatedMixture
 from heatprior.priors.gaussian_mixture import GaussianMixturePrior
 from heatprior.priors.mixture_step import shape_tables, step_of_mixture

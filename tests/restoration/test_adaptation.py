@@ -9,7 +9,7 @@ from synthetic import oriented_mixture
 
 import heatprior as hp
 from heatprior.noise_model import ConstantNoise
-from heatprior.priors.expectation import log_likelihood
+from heatprior.priors.expectation_maximisation import log_likelihood
 from heatprior.priors.handmade import dct_prior
 from heatprior.restoration.adaptation import STRENGTH, adapted
 

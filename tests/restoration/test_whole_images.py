@@ -6,7 +6,7 @@ from whole_images import convolutional_prior, wavelet_prior
 
 import heatprior as hp
 from heatprior.data.trials import psnr
-from heatprior.noise.whole_images import whole_image_level
+from heatprior.noise.whole_image_level import whole_image_level
 from heatprior.priors.langevin import annealed_langevin, falling_levels
 from heatprior.priors.protocol import DiffusedPrior, ImagePrior
 from heatprior.restoration.splitting import empirical_bayes

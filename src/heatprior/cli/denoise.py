@@ -51,7 +51,7 @@ class Method(StrEnum):
     eb = "eb"
 
 
-class Settings(NamedTuple):
+class DenoisingOptions(NamedTuple):
     """How each image is denoised."""
 
     sigma: float | NDArray[Any] | None  # None: estimated
@@ -139,7 +139,7 @@ def denoise(
     check_targets(todo, pictures, [path for path in (Path(sigma or ""), Path(prior)) if path.is_file()], force=force)
     say_if_compiling()
     model = as_mixture(load(prior)) if adapt else load(prior)
-    settings = Settings(level, noise.value, model, method.value, adapt, scales, white, compare)
+    settings = DenoisingOptions(level, noise.value, model, method.value, adapt, scales, white, compare)
     if todo.single:
         with bar_over(1) as (progress, say):
             say(_denoise(todo.jobs[0], settings, progress))
@@ -152,10 +152,11 @@ def denoise(
         raise typer.Exit(SOME_FAILED)
 
 
-def _denoise_all(jobs: list[Job], settings: Settings, output: Path) -> list[str]:
+def _denoise_all(jobs: list[Job], settings: DenoisingOptions, output: Path) -> list[str]:
     """Denoise every file that can be; report and return the failures."""
-    from heatprior.cli.jobs import make_folder, remove_empty
+    from heatprior.cli.jobs import remove_empty
     from heatprior.errors import HeatpriorError
+    from heatprior.files import make_folder
 
     failures = []
     made = not output.is_dir()
@@ -179,7 +180,7 @@ def _advance(progress: Callable[[float], None], done: int, fraction: float) -> N
     progress(done + fraction)
 
 
-def _denoise(job: Job, settings: Settings, progress: Callable[[float], None]) -> str:
+def _denoise(job: Job, settings: DenoisingOptions, progress: Callable[[float], None]) -> str:
     """Read, denoise and write one image; returns a line that says what was done."""
     from heatprior.errors import InvalidInputError
     from heatprior.images import check_writable, read_image, write_image

@@ -99,14 +99,6 @@ def refuse_inputs(written: Iterable[Path], sources: Iterable[Path]) -> None:
             raise OutputFileError(f"{target} is the input {read[identity]}; inputs are never replaced: choose another")
 
 
-def make_folder(folder: Path) -> None:
-    """Make a folder that is wanted now."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise OutputFileError(f"cannot make the folder {folder}: {error.strerror or error}") from error
-
-
 def remove_empty(folder: Path) -> None:
     """Remove a folder made for results if none came, with the empty folders in it."""
     for place, _, _ in os.walk(folder, topdown=False):

@@ -67,7 +67,7 @@ def sample(
     from heatprior.errors import InvalidInputError
     from heatprior.files import check_output, replacing
     from heatprior.pictures.figures import SUFFIXES
-    from heatprior.pictures.patches import draw_patches
+    from heatprior.pictures.patch_panels import draw_patches
 
     suffix = output.suffix.lower()
     if suffix not in (*SUFFIXES, ".npy"):

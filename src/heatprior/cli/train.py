@@ -43,7 +43,7 @@ class Start(StrEnum):
     paper = "paper"
 
 
-class Noise(StrEnum):
+class NoiseDistribution(StrEnum):
     """What `--noise` may be."""
 
     log = "log"
@@ -81,7 +81,8 @@ def train(
         int | None, typer.Option(metavar="G", help="Contrasts per shape; 1 is the mixture of EPLL.  [mixture: 6]")
     ] = None,
     noise: Annotated[
-        Noise | None, typer.Option(help="Distribution of the noise levels: uniform in log σ, or in σ.  [default: log]")
+        NoiseDistribution | None,
+        typer.Option(help="Distribution of the noise levels: uniform in log σ, or in σ.  [default: log]"),
     ] = None,
     sigma_min: Annotated[
         float | None, typer.Option(metavar="S", help="Smallest noise level, grey levels being 0 to 1.  [default: 0.01]")

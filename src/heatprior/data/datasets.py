@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from heatprior.arrays import FloatArray
 from heatprior.errors import ImageFileError, InvalidInputError
 from heatprior.images import SUFFIXES, image_files, read_grey
-from heatprior.kernels.cutting import cut_patches
+from heatprior.kernels.training_patches import cut_patches
 
 MOST_DEVIATIONS = 10.0  # by which noisy pixels may leave [0, 1]: Gaussian noise does not reach that far
 
@@ -128,7 +128,7 @@ class PatchSource:
         return patches
 
 
-def in_unit_range(image: NDArray[Any]) -> NDArray[np.float32]:
+def scaled_by_type(image: NDArray[Any]) -> NDArray[np.float32]:
     """An image of uint8, uint16 or floats as float32 in [0, 1]."""
     return (image * _full_scale(image.dtype)).astype(np.float32)
 
@@ -155,7 +155,7 @@ def _common_type(types: Sequence[np.dtype[Any]]) -> np.dtype[Any]:
 
 def _converted(image: NDArray[Any], common: np.dtype[Any]) -> NDArray[Any]:
     if common.kind == "f":
-        return in_unit_range(image)
+        return scaled_by_type(image)
     widened = image.astype(common, copy=False)
     return widened * common.type(257) if image.dtype.itemsize < common.itemsize else widened
 

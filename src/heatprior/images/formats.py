@@ -7,14 +7,14 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from heatprior.errors import HeatpriorError, ImageFileError
-from heatprior.images import arrays, bmp, dicom, fits, jpeg, nifti, png, tiff, webp
+from heatprior.images import bmp, dicom, fits, jpeg, nifti, npy, png, tiff, webp
 from heatprior.images.model import Format
 
 FORMATS = (
     png.FORMAT,
     jpeg.FORMAT,
     tiff.FORMAT,
-    arrays.FORMAT,
+    npy.FORMAT,
     bmp.FORMAT,
     webp.FORMAT,
     fits.FORMAT,

@@ -35,7 +35,7 @@ def candidates_on_grid(tile, size, places, levels, tables, candidates):
             elif abs(here - level) > SIMILAR:
                 break
             some += 1
-        cut_patches(tile, places, size, numbers[:some], room)
+        copy_centred(tile, places, size, numbers[:some], room)
         y = np.dot(tables.shared, np.ascontiguousarray(room[:some].T))
         _best_shapes(
             y,
@@ -128,7 +128,7 @@ def corner(places, number):
 
 
 @kernel(fastmath=FAST)
-def cut_patches(tile, places, size, numbers, patches):
+def copy_centred(tile, places, size, numbers, patches):
     """Patches without their mean: those of these numbers, counted row by row of the places (rows, columns)."""
     pixels = size * size
     for i in range(len(numbers)):

@@ -23,8 +23,8 @@ from heatprior.kernels.candidates import (
     LOWEST,
     RUN,
     candidates_on_grid,
+    copy_centred,
     corner,
-    cut_patches,
     level_of,
     listed_by_shape,
 )
@@ -102,7 +102,7 @@ def _best_of_candidates(tile, size, places, levels, tables, firsts, listed):
         axes = tables.analysis[begin * pixels : end * pixels].reshape((pixels, end - begin))
         for start in range(firsts[k], firsts[k + 1], RUN):
             some = listed[start : min(start + RUN, firsts[k + 1])]
-            cut_patches(tile, places, size, some, room)
+            copy_centred(tile, places, size, some, room)
             u = np.dot(room[: len(some)], axes)
             for i in range(len(some)):
                 level = level_of(levels, some[i], columns)
@@ -123,7 +123,7 @@ def _add_posterior_means(tile, size, places, levels, tables, firsts, listed, tot
         back = tables.synthesis[begin * pixels : end * pixels].reshape((end - begin, pixels))
         for start in range(firsts[k], firsts[k + 1], RUN):
             some = listed[start : min(start + RUN, firsts[k + 1])]
-            cut_patches(tile, places, size, some, room)
+            copy_centred(tile, places, size, some, room)
             u = np.dot(room[: len(some)], axes)
             for i in range(len(some)):
                 level = level_of(levels, some[i], columns)

@@ -33,7 +33,7 @@ COEFFICIENT_CROPS = 200  # that coefficients are taken from
 LEAST_SHARE = 1e-6  # of the largest share that a band has in the loss
 STAGES = {"start": 0, "coefficients": 1, "images": 2}  # so that no two stages share random numbers
 
-Report = Callable[[int, float], object]  # of the number of the step and the loss before it
+ReportLoss = Callable[[int, float], object]  # of the number of the step and the loss before it
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ def learn_coefficients(
     point: Point,
     config: BandConfig,
     steps: int,
-    report: Report | None = None,
+    report: ReportLoss | None = None,
 ) -> Point:
     """The score of single coefficients at all noise levels: band by band, since they have nothing in common.
 
@@ -107,7 +107,7 @@ def learn_coefficients(
 
 
 def learn_images(
-    bands: Bands, source: PatchSource, point: Point, config: BandConfig, steps: int, report: Report | None = None
+    bands: Bands, source: PatchSource, point: Point, config: BandConfig, steps: int, report: ReportLoss | None = None
 ) -> Point:
     """The change of whole images at all noise levels.
 
@@ -156,7 +156,7 @@ def mirrored(source: PatchSource, count: int, rng: np.random.Generator) -> Float
 
 
 def _minimise(
-    point: Point, objective: Callable[[int], Objective], steps: int, averaged: int, report: Report | None
+    point: Point, objective: Callable[[int], Objective], steps: int, averaged: int, report: ReportLoss | None
 ) -> Point:
     """iPALM on a new batch in every step: the mean of the last iterates."""
     optimizer = IPalm.begin(point)

@@ -22,7 +22,7 @@ from heatprior.data.trials import LEVELS
 from heatprior.errors import InvalidInputError
 from heatprior.kernels.threads import for_each
 from heatprior.learning.adam import BETA_MEAN, BETA_SQUARE, EPSILON, OrthogonalAdam
-from heatprior.learning.denoising import SIGMA_EXPONENT, Denoising, NoisyCrops
+from heatprior.learning.denoising_loss import SIGMA_EXPONENT, Denoising, NoisyCrops
 from heatprior.learning.objective import Objective, Point
 from heatprior.learning.projections import project_orthogonal
 from heatprior.learning.steps import StepByStep

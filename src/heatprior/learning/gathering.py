@@ -18,7 +18,7 @@ from heatprior.learning.settings import TrainingSettings
 from heatprior.learning.validation import MOST_IMAGES, Validation, held_out
 from heatprior.priors.stored import StoredPrior
 
-BSDS500 = "bsds500"  # stands for the paper's training set, and for the 32 images of its validation
+BSDS500_WORD = "bsds500"  # stands for the paper's training set, and for the 32 images of its validation
 Images = str | PathLike[str] | Sequence[NDArray[Any]]
 
 
@@ -33,7 +33,7 @@ class Material(NamedTuple):
 
 def is_bsds500(images: Images) -> bool:
     """Whether images are given by the word for BSDS500; a folder of that name can be given as a path."""
-    return isinstance(images, str) and images == BSDS500
+    return isinstance(images, str) and images == BSDS500_WORD
 
 
 def gather(
@@ -50,7 +50,7 @@ def gather(
     where BSDS500 is looked for (see `heatprior.data.bsds500`).
     """
     if validation is None and is_bsds500(images):
-        validation = BSDS500
+        validation = BSDS500_WORD
     found = _read(images, config, data)
     to_learn, skipped = found.images, list(found.skipped)
     checks = None

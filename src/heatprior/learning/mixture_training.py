@@ -1,9 +1,9 @@
 """Learning a mixture of Gaussians with contrasts by stepwise EM, from clean images or from images with known noise.
 
 Every step draws a batch; the E-step computes the expected sufficient statistics of the batch under the current mixture
-(priors/expectation.py), running averages of them move towards the new ones with decreasing step sizes, and the M-step
-is the mixture of these averages. A shape that explains next to nothing is revived: it takes half of the patches of the
-most frequent one.
+(priors/expectation_maximisation.py), running averages of them move towards the new ones with decreasing step sizes,
+and the M-step is the mixture of these averages. A shape that explains next to nothing is revived: it takes half of the
+patches of the most frequent one.
 
 From noisy patches plain EM learns the narrow directions of a shape very slowly: where the variance is a tenth of that
 of the noise, a step covers a hundredth of the distance. So Fisher scoring is used instead: the step is divided by the
@@ -34,7 +34,7 @@ from heatprior.learning.mixture_start import first_covariances
 from heatprior.learning.settings import MOST_STEPS, Validated, keep_finite, keep_whole
 from heatprior.learning.steps import StepByStep
 from heatprior.learning.validation import Validation
-from heatprior.priors.expectation import FLOOR, Statistics, expected_statistics
+from heatprior.priors.expectation_maximisation import FLOOR, Statistics, expected_statistics
 from heatprior.priors.filters import FilterBank
 from heatprior.priors.gaussian_mixture import GaussianMixturePrior
 

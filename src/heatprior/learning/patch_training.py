@@ -17,10 +17,10 @@ from heatprior.data.datasets import PatchSource
 from heatprior.errors import InvalidInputError, TrainingError
 from heatprior.kernels.threads import for_each
 from heatprior.learning.adam import OrthogonalAdam
-from heatprior.learning.drawn_ahead import DrawnAhead
 from heatprior.learning.ipalm import IPalm
 from heatprior.learning.logs import COLUMNS
 from heatprior.learning.objective import Objective, Point
+from heatprior.learning.prefetching import Prefetched
 from heatprior.learning.projections import project_orthogonal
 from heatprior.learning.score_matching import NoisyBatch, ScoreMatching
 from heatprior.learning.settings import MOST_STEPS, Validated, keep_finite, keep_whole
@@ -121,7 +121,7 @@ class Training(StepByStep):
         self.point: Point = [project_orthogonal(start, steps=config.projection_steps), np.array(experts.logits)]
         self._average: Point = [x.copy() for x in self.point]
         self._optimizer: OrthogonalAdam | IPalm = _OPTIMIZERS[config.optimizer].begin(self.point)
-        self._batches = DrawnAhead(self._batch, config.steps)
+        self._batches = Prefetched(self._batch, config.steps)
 
     def _step(self) -> float:
         loss = ScoreMatching(self._batches.of_step(self.done), self.config.reach)

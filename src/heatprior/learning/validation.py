@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatprior.arrays import FloatArray
-from heatprior.data.datasets import PatchSource, in_unit_range
+from heatprior.data.datasets import PatchSource, scaled_by_type
 from heatprior.data.trials import LEVELS, psnr, with_noise
 from heatprior.errors import InvalidInputError
-from heatprior.priors.expectation import log_likelihood
+from heatprior.priors.expectation_maximisation import log_likelihood
 from heatprior.priors.gaussian_mixture import GaussianMixturePrior
 from heatprior.priors.one_step import denoised_once
 from heatprior.priors.patch import PatchPrior
@@ -31,7 +31,7 @@ class Validation:
     def __init__(self, images: Sequence[NDArray[Any]], size: int, sigma: float = 0.0) -> None:
         self.size = size
         self.sigma = sigma
-        self._clean = [_centre(in_unit_range(image)) for image in images if min(image.shape) >= size][:MOST_IMAGES]
+        self._clean = [_centre(scaled_by_type(image)) for image in images if min(image.shape) >= size][:MOST_IMAGES]
         if not self._clean:
             raise InvalidInputError(f"none of {len(images)} validation images holds a patch of {size}×{size} pixels")
 

@@ -25,7 +25,7 @@ from heatprior.noise.blocks import block_densities, stride_for, usable_patches
 from heatprior.noise.directions import weak_directions
 from heatprior.noise.levels import (
     Estimate,
-    check_size,
+    check_holds_patches,
     clipping,
     likelihood_of,
     model_error,
@@ -98,7 +98,7 @@ def noise_map(
     full = as_white(white, pixels)
     likelihood = likelihood_of(as_prior(prior))
     channels = as_channels(pixels, channel_axis)
-    check_size(channels, likelihood)
+    check_holds_patches(channels, likelihood)
     maps = [np.empty(pixels.shape, np.float32) for _ in range(2)]
     for index in np.ndindex(channels.shape[:-2]):
         grey = in_unit_range(channels[index], full)
@@ -129,7 +129,7 @@ def estimate_noise(
     full = as_white(white, pixels)
     model = as_prior(prior)
     channels = as_channels(pixels, channel_axis)
-    check_size(channels, likelihood_of(model))
+    check_holds_patches(channels, likelihood_of(model))
     indices = list(np.ndindex(channels.shape[:-2]))
     found = []
     for number, index in enumerate(indices):

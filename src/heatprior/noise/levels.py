@@ -18,7 +18,7 @@ from heatprior.errors import InvalidInputError
 from heatprior.noise.blocks import BLOCK, GUESS, Blocks, Clipped, block_densities, stride_for, usable_patches
 from heatprior.noise.directions import repetition, weak_directions
 from heatprior.noise.likelihood import OCTAVES, Peak, Profile, check_in_range, find_peak, profile, standard_error
-from heatprior.noise.whole_images import PHOTOGRAPH_ERROR, whole_image_level
+from heatprior.noise.whole_image_level import PHOTOGRAPH_ERROR, whole_image_level
 from heatprior.pixels.gaps import fill_missing
 from heatprior.pixels.inputs import as_channels, as_pixels, as_white, in_unit_range
 from heatprior.priors.protocol import DiffusedPrior, ImagePrior, NoiseLikelihood, Prior
@@ -75,7 +75,7 @@ def estimate_sigma(
     model = as_prior(prior)
     channels = as_channels(pixels, channel_axis)
     if model.patch_shape:
-        check_size(channels, likelihood_of(model))
+        check_holds_patches(channels, likelihood_of(model))
     estimates = [_level_of(in_unit_range(channels[index], full), model) for index in np.ndindex(channels.shape[:-2])]
     sigma, stderr = (np.array(values) for values in zip(*estimates, strict=True))
     error = model_error(sigma, PHOTOGRAPH_ERROR if not model.patch_shape else likelihood_of(model).photograph_error)
@@ -191,7 +191,7 @@ def likelihood_of(prior: Prior) -> NoiseLikelihood:
     return prior.noise_likelihood
 
 
-def check_size(channels: NDArray[Any], likelihood: NoiseLikelihood) -> None:
+def check_holds_patches(channels: NDArray[Any], likelihood: NoiseLikelihood) -> None:
     """Refuse images that hold no patch."""
     size = likelihood.size
     if min(channels.shape[-2:]) < size:

@@ -22,7 +22,7 @@ from heatprior.kernels.row_bands import Progress, Store, average_by_bands
 from heatprior.noise_model import Noise
 from heatprior.priors.protocol import DiffusedPrior, ImagePrior, Prior, tweedie
 from heatprior.priors.schedules import Schedules, schedules_on
-from heatprior.priors.whole_images import step_of_image
+from heatprior.priors.whole_image_step import step_of_image
 
 TILE = 4096  # patches of one row that are extracted at once
 

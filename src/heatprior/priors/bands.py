@@ -28,7 +28,7 @@ from heatprior.priors.arguments import LARGEST_GREY
 from heatprior.priors.experts import Experts
 from heatprior.priors.protocol import ImagePrior
 from heatprior.priors.schedules import Schedules, schedules_on
-from heatprior.priors.whole_images import step_of_image
+from heatprior.priors.whole_image_step import step_of_image
 from heatprior.store import PriorFile, write_prior_file
 
 CELLS = 2048  # of a table

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from heatprior.arrays import FloatArray
-from heatprior.noise_spectrum import NoiseSpectrum
+from heatprior.noise_model import NoiseSpectrum
 from heatprior.priors.arguments import as_patches
 
 if TYPE_CHECKING:

@@ -17,8 +17,7 @@ from heatprior.kernels.candidates import CANDIDATES
 from heatprior.kernels.grids import EVERY, Grid
 from heatprior.kernels.row_bands import Progress, Store, average_by_bands
 from heatprior.kernels.shapes import LANES, ShapeTables, add_changes
-from heatprior.noise_model import Noise
-from heatprior.noise_spectrum import NoiseSpectrum
+from heatprior.noise_model import Noise, NoiseSpectrum
 from heatprior.priors.correlated_mixture import whitening
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ import numpy as np
 from scipy.interpolate import CubicSpline
 
 from heatprior.arrays import FloatArray, IntArray
-from heatprior.kernels.noise_levels import LevelTables, log_densities
+from heatprior.kernels.noise_likelihood import LevelTables, patch_log_densities
 from heatprior.kernels.threads import for_each
 from heatprior.priors.experts import Experts
 from heatprior.priors.protocol import NoiseDirections
@@ -58,7 +58,7 @@ class PatchLikelihood:
     def log_densities(self, image: FloatArray, sigmas: FloatArray, chosen: IntArray, stride: int) -> FloatArray:
         """By tables, right to about 1e-4: (S, C, rows, columns)."""
         tables = level_tables(self._prior, sigmas, chosen)
-        return log_densities(image, self._prior.filters.matrix[chosen], tables, stride)
+        return patch_log_densities(image, self._prior.filters.matrix[chosen], tables, stride)
 
 
 def level_tables(prior: PatchPrior, sigmas: FloatArray, filters: IntArray) -> LevelTables:

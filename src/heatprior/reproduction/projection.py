@@ -28,7 +28,7 @@ ROUNDING = 1e-12  # relative rise of the objective that is none
 LEAST = 1e-15  # excess that is shown; below it all is rounding
 
 
-class Run(NamedTuple):
+class ProjectionRun(NamedTuple):
     """The squared distance (steps,), and how far from the last bank, relative to its norm, each one is."""
 
     squared_distance: FloatArray
@@ -39,11 +39,11 @@ class Run(NamedTuple):
         return np.asarray(self.squared_distance / self.squared_distance[-1] - 1.0)
 
 
-def run(filters: FloatArray, steps: int) -> Run:
+def run(filters: FloatArray, steps: int) -> ProjectionRun:
     """Algorithm 1 from these filters, for so many polar decompositions."""
     iterates = list(islice(orthogonal_iterates(filters), steps))
     limit = iterates[-1].filters
-    return Run(
+    return ProjectionRun(
         np.array([iterate.squared_distance for iterate in iterates]),
         np.array([np.linalg.norm(iterate.filters - limit) / np.linalg.norm(limit) for iterate in iterates]),
     )
@@ -51,7 +51,7 @@ def run(filters: FloatArray, steps: int) -> Run:
 
 def make(bench: Bench, settings: Settings) -> Finding:
     """Several random and pushed banks of both sizes."""
-    runs: dict[str, list[Run]] = {}
+    runs: dict[str, list[ProjectionRun]] = {}
     cases = [(size, kind) for size in PRIORS for kind in ("random", "trained, pushed")]
     for number, (size, kind) in enumerate(cases):
         with products_in_one_thread():  # they are small: threads would wait for each other
@@ -98,7 +98,7 @@ def _start(bench: Bench, size: int, kind: str, seed: int) -> FloatArray:
     return filters + PUSHED * float(np.sqrt(np.square(filters).mean())) * rng.standard_normal(filters.shape)
 
 
-def _rise(one: Run) -> float:
+def _rise(one: ProjectionRun) -> float:
     return float(max(np.diff(one.squared_distance).max() / one.squared_distance[0], 0.0))
 
 
@@ -124,7 +124,7 @@ def _checks(figures: dict[str, Any]) -> list[Check]:
     ]
 
 
-def _drawn(runs: dict[str, list[Run]]) -> Figure:
+def _drawn(runs: dict[str, list[ProjectionRun]]) -> Figure:
     figure, (axes,) = panels(1, 1, (8.0, 4.4))
     for name, each in runs.items():
         colour, style = BLUE if name.startswith("7") else ORANGE, "-" if "random" in name else "--"

@@ -9,6 +9,7 @@ from typing import Any
 
 from heatprior import zoo
 from heatprior.errors import HeatpriorError, TrainingError
+from heatprior.files import make_folder
 from heatprior.learning.logs import LogEntry
 from heatprior.learning.patch_training import TrainingConfig
 from heatprior.learning.steps import StepReport
@@ -16,7 +17,6 @@ from heatprior.learning.train import train
 from heatprior.priors.patch import PatchPrior
 from heatprior.priors.schedules import CARD_ENTRY
 from heatprior.reproduction.bench import TRAINING, Bench
-from heatprior.reproduction.runner import make_folder
 
 QUICK_STEPS = 50
 

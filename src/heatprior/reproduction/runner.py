@@ -14,16 +14,16 @@ from pathlib import Path
 from typing import Any
 
 from heatprior import __version__
-from heatprior.errors import HeatpriorError, OutputFileError
+from heatprior.errors import HeatpriorError
+from heatprior.files import make_folder
 from heatprior.pictures.figures import save_figure
 from heatprior.records import write_record
 from heatprior.reproduction.bench import Bench
 from heatprior.reproduction.item import Item, verdict
-from heatprior.reproduction.page import write_page
+from heatprior.reproduction.page import Record, write_page
 from heatprior.reproduction.plots import DPI
 
 PAGE = "index.html"
-Record = Mapping[str, Any]
 
 
 def reproduce(
@@ -70,16 +70,6 @@ def read_record(folder: Path, item: Item, key: Mapping[str, Any]) -> Record | No
         return record if whole and record["depends_on"] == key else None
     except (OSError, ValueError, KeyError, TypeError):  # none there, or not one of ours
         return None
-
-
-def make_folder(folder: Path) -> None:
-    """The folder of the results, if it can be had."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise OutputFileError(
-            f"cannot make the folder {folder}: {error.strerror or error}; choose another place"
-        ) from error
 
 
 def _part(progress: Callable[[float], None], number: int, done: float) -> None:

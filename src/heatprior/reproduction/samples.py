@@ -15,7 +15,7 @@ from scipy.stats import ks_2samp
 
 from heatprior.arrays import FloatArray
 from heatprior.kernels.threads import for_each
-from heatprior.pictures.patches import contrast_of, patches_figure
+from heatprior.pictures.patch_panels import contrast_of, patches_figure
 from heatprior.priors.patch import PatchPrior
 from heatprior.reproduction.bench import TRAINING, Bench
 from heatprior.reproduction.item import Check, Finding, Item, Picture, Settings, Table

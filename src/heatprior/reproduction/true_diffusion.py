@@ -22,7 +22,7 @@ WEIGHTS = (
     "is exact."
 )
 NOT_ORTHOGONAL = "The filters are not orthogonal, or the prior does not widen its experts as the theorem says."
-KINDS = (
+MODEL_KINDS = (
     ("patch", "patch models", NOT_ORTHOGONAL),
     ("wavelet", "convolutional models on orthonormal coefficients", NOT_ORTHOGONAL),
     ("convolutional", "convolutional models with a response at every pixel", WEIGHTS),
@@ -32,7 +32,7 @@ KINDS = (
 def checks(cases: Cases) -> list[Check]:
     """Each kind of model against its true diffusion."""
     found = []
-    for kind, words, reason in KINDS:
+    for kind, words, reason in MODEL_KINDS:
         worst = max(_distance(each) for name, each in cases.items() if name.startswith(kind))
         claim = f"On tiny grids {words} are their own true diffusion: total variation at most {EXACT:.0e}"
         found.append(Check(claim, f"up to {worst:.1e}", worst <= EXACT, reason))

@@ -1,7 +1,7 @@
 """A prior fitted to noisy images themselves: the density of noisy patches is explicit, so likelihood is all it takes.
 
 Some rounds of EM on the patches of the image, its noise being part of the model
-(priors/expectation.py). The prior counts as `STRENGTH` patches of every shape at a stride of one:
+(priors/expectation_maximisation.py). The prior counts as `STRENGTH` patches of every shape at a stride of one:
 Σ_k ← (M_k + ρ Σ_k0) / (n_k + ρ), and weights are half old, half new. No clean pixel is needed.
 """
 
@@ -22,7 +22,7 @@ from heatprior.errors import InvalidInputError
 from heatprior.images import image_files, read_grey
 from heatprior.noise_model import Noise, as_noise
 from heatprior.pixels.inputs import as_channels, as_noise_level, as_pixels, as_white
-from heatprior.priors.expectation import Statistics, expected_statistics
+from heatprior.priors.expectation_maximisation import Statistics, expected_statistics
 from heatprior.priors.gaussian_mixture import GaussianMixturePrior
 from heatprior.priors.protocol import DiffusedPrior
 from heatprior.zoo import as_prior

@@ -25,7 +25,7 @@ GREY_LEVELS = 255.0
 SMALLEST = 7  # pixels of a side: the window of SSIM
 WARM_UP = 64  # pixels of a side
 
-Denoiser = Callable[[FloatArray, float], FloatArray]
+DenoisingFunction = Callable[[FloatArray, float], FloatArray]
 
 
 class Measurement(NamedTuple):
@@ -49,7 +49,7 @@ class Summary(NamedTuple):
 
 def evaluate(
     files: Sequence[Path],
-    denoiser: Denoiser,
+    denoiser: DenoisingFunction,
     *,
     levels: Sequence[float] = LEVELS,
     threads: int = 1,

@@ -17,7 +17,7 @@ from heatprior.errors import InvalidInputError
 from heatprior.priors.experts import Experts
 from heatprior.priors.wavelet import SIDE, WaveletPrior
 from heatprior.priors.wavelet_bases import WaveletBasis
-from heatprior.priors.whole_images import RATIO
+from heatprior.priors.whole_image_step import RATIO
 from heatprior.torch import compiled, experts
 from heatprior.torch.arguments import Sigma, as_sigma
 from heatprior.torch.chunks import in_chunks, recomputed

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from heatprior.errors import InvalidInputError
-from heatprior.noise_model import ConstantNoise, NoiseMap, as_noise
-from heatprior.noise_spectrum import NoiseSpectrum
+from heatprior.noise_model import ConstantNoise, NoiseMap, NoiseSpectrum, as_noise
 from heatprior.restoration.scales import noise_of_reduced, reduced
 
 

@@ -33,7 +33,7 @@ class LevelTables(NamedTuple):
     half: FloatArray  # (S, C, J)
 
 
-def log_densities_plain(image: FloatArray, filters: FloatArray, tables: LevelTables, stride: int) -> FloatArray:
+def patch_log_densities_plain(image: FloatArray, filters: FloatArray, tables: LevelTables, stride: int) -> FloatArray:
     """The twin: image (H, W), filters (J, b²) → sums (S, C, rows, columns) of the patches at every stride-th pixel."""
     size = int(np.sqrt(filters.shape[1]))
     height, width = (length - size + 1 for length in image.shape)
@@ -47,8 +47,8 @@ def log_densities_plain(image: FloatArray, filters: FloatArray, tables: LevelTab
     return np.asarray((lines[..., 0] + lines[..., 1] * q).sum(axis=-1))
 
 
-def log_densities(image: FloatArray, filters: FloatArray, tables: LevelTables, stride: int) -> FloatArray:
-    """The kernel, in float32, on all cores: as `log_densities_plain`; the image must be finite."""
+def patch_log_densities(image: FloatArray, filters: FloatArray, tables: LevelTables, stride: int) -> FloatArray:
+    """The kernel, in float32, on all cores: as `patch_log_densities_plain`; the image must be finite."""
     size = int(np.sqrt(filters.shape[1]))
     image = np.ascontiguousarray(image, np.float32)
     filters = np.ascontiguousarray(filters, np.float32)

@@ -13,7 +13,7 @@ from typing import Protocol
 import numpy as np
 
 from heatprior.arrays import FloatArray, IntArray
-from heatprior.noise_spectrum import NoiseSpectrum
+from heatprior.noise_model.spectrum import NoiseSpectrum
 
 SAME_LEVEL = 1.0 + 1e-6  # a map whose ends differ by less than this factor is constant
 

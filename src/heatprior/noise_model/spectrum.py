@@ -33,7 +33,7 @@ class NoiseSpectrum:
             raise InvalidInputError(f"the spectrum has shape {power.shape}; expected (P, P) with P even, 4 or more")
         if not (np.isfinite(power).all() and power.min() >= 0 and power.max() > 0):
             raise InvalidInputError("the spectrum holds NaN, infinite or negative power; give what a variance can be")
-        power = (power + mirrored(power)) / 2.0
+        power = (power + at_negative_frequencies(power)) / 2.0
         power = np.maximum(power, LEAST_POWER * power.mean())
         power /= power.mean()
         power.flags.writeable = False
@@ -84,7 +84,7 @@ class NoiseSpectrum:
         return float(np.sqrt((squares * distance).sum() / squares.sum()))
 
 
-def mirrored(power: FloatArray) -> FloatArray:
+def at_negative_frequencies(power: FloatArray) -> FloatArray:
     """S(−f)."""
     return np.asarray(np.roll(power[::-1, ::-1], 1, axis=(0, 1)))
 

@@ -15,7 +15,7 @@ from heatprior.kernels.threads import meanwhile
 Batch = TypeVar("Batch")
 
 
-class DrawnAhead(Generic[Batch]):
+class Prefetched(Generic[Batch]):
     """The batches of steps 0 to `steps` − 1, by `draw`; asking for one begins to draw the next."""
 
     def __init__(self, draw: Callable[[int], Batch], steps: int) -> None:
