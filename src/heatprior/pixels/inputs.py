@@ -93,6 +93,21 @@ def in_unit_range(pixels: NDArray[Any], white: float) -> FloatArray:
     return np.asarray(np.multiply(pixels, 1.0 / white, dtype=np.float32))
 
 
+def warn_of_unlikely_units(sigma: ArrayLike, pixels: NDArray[Any], white: float) -> None:
+    """Warn of a noise level that no such image can have: it was probably given in other units."""
+    highest = float(np.max(sigma))
+    if highest > white:
+        warnings.warn(
+            f"sigma is {highest:g}, more than full scale ({white:g}); give it in the units of the image", stacklevel=4
+        )
+    if pixels.dtype.kind != "f" and highest < LEAST_SIGMA_OF_INTEGERS:
+        warnings.warn(
+            f"sigma is {highest:g} but the image holds whole numbers up to {white:g}, which hide so little noise; "
+            "give it in the units of the image",
+            stacklevel=4,
+        )
+
+
 def as_noise_level(sigma: ArrayLike, pixels: NDArray[Any], channel_axis: int | None, white: float) -> FloatArray:
     """The noise level in the units of the image: one number, one per channel (channels, 1, 1), or a map (..., H, W)."""
     if np.ma.is_masked(sigma):
@@ -112,16 +127,6 @@ def as_noise_level(sigma: ArrayLike, pixels: NDArray[Any], channel_axis: int | N
         raise InvalidInputError(
             f"sigma is {highest:g} but full scale is {white:g}; give sigma in the units of the image, or the value of "
             "full scale (white)"
-        )
-    if highest > white:
-        warnings.warn(
-            f"sigma is {highest:g}, more than full scale ({white:g}); give it in the units of the image", stacklevel=3
-        )
-    if pixels.dtype.kind != "f" and highest < LEAST_SIGMA_OF_INTEGERS:
-        warnings.warn(
-            f"sigma is {highest:g} but the image holds whole numbers up to {white:g}, which hide so little noise; "
-            "give it in the units of the image",
-            stacklevel=3,
         )
     channels = as_channels(pixels, channel_axis)
     if values.ndim == 0 or values.shape == channels.shape[-2:]:

@@ -17,7 +17,7 @@ from heatprior.noise.estimation import NoiseReport, check_kind, estimate_noise
 from heatprior.noise_model import ConstantNoise, Noise, NoiseMap, mixed_noise
 from heatprior.pixels.channels import ALONE, COLOUR, is_alpha, mixed
 from heatprior.pixels.gaps import with_all_or_no_channel_missing
-from heatprior.pixels.inputs import as_channels, as_noise_level, as_pixels, as_white
+from heatprior.pixels.inputs import as_channels, as_noise_level, as_pixels, as_white, warn_of_unlikely_units
 from heatprior.priors.protocol import DiffusedPrior
 from heatprior.restoration.adaptation import as_mixture
 from heatprior.restoration.recipes import Recipe, scales_on
@@ -117,6 +117,8 @@ def denoise_and_report(
         report = estimate_noise(pixels, noise, channel_axis=channel_axis, white=full, progress=estimating)
         sigma = report.sigma
     sigmas = np.broadcast_to(as_noise_level(sigma, pixels, channel_axis, full), channels.shape)
+    if report is None:
+        warn_of_unlikely_units(sigmas, pixels, full)
     model = as_mixture(prior) if adapt else as_prior(prior)
     recipe = Recipe(METHODS[method], adapt, scales or scales_on(model.card, method))
     return Denoised(
