@@ -7,6 +7,7 @@ import sys
 import numpy as np
 import pytest
 from numba import njit
+from numba.extending import intrinsic
 
 from heatprior.kernels import compiler
 from heatprior.kernels.compiler import add_product, add_product_plain, widest_vectors, widest_vectors_plain
@@ -83,13 +84,37 @@ def test_look_ups_with_and_without_alias_scopes_are_the_same():
     assert scopes == [True, False]
 
 
+def test_without_metadata_look_ups_are_untagged_and_right(monkeypatch):
+    """As with an llvmlite that takes none."""
+
+    class NoMetadata:
+        @property
+        def module(self):
+            raise AttributeError
+
+    untagged = compiler._tagged
+    monkeypatch.setattr(compiler, "_tagged", lambda instruction, name, _: untagged(instruction, name, NoMetadata()))
+    tricks = (intrinsic(function) for function in (compiler._read, compiler._fetch, compiler._write))
+    loop, table, u = look_up(*tricks), np.arange(5, dtype=np.float32) ** 2, np.array([3.0, 0.0], np.float32)
+    loop(u, table)
+    assert u.tolist() == [9.0, 0.0]
+    (code,) = loop.inspect_llvm().values()
+    assert "!alias.scope" not in code
+
+
+def test_without_the_symbol_of_the_blas_products_are_plain(monkeypatch):
+    assert compiler._has_gemm()
+    monkeypatch.setitem(sys.modules, "numba._helperlib", None)
+    assert not compiler._has_gemm()
+
+
 STEP = """
 import sys
 import numpy as np
 from heatprior.kernels import compiler
 from heatprior.kernels.patch_averaging import ResponseTables, average_changes
 
-assert compiler.PLAIN == (sys.argv[1] == "plain")
+assert compiler.PLAIN == (compiler.TRICKS if sys.argv[1] == "plain" else ())
 rng = np.random.default_rng(0)
 nodes = np.sin(rng.uniform(3.0, 6.0, (8, 1)) * np.linspace(-1.0, 1.0, 65))
 slopes = np.diff(nodes)

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from examples import gaussian_mixture
-from scipy.special import logsumexp, softmax
 from synthetic import DrawnFromPrior, assert_same_bits, finished, landscape, small_source
 
 import heatprior as hp
@@ -14,6 +13,7 @@ from heatprior.learning import mixture_training as module
 from heatprior.learning.logs import LogEntry
 from heatprior.learning.mixture_training import DEAD_SHARE, MixtureTraining, scored_moments
 from heatprior.priors.expectation_maximisation import expected_statistics
+from heatprior.priors.mixture_components import Components
 
 
 def small_config(**changes):
@@ -112,8 +112,7 @@ def test_plain_expectation_and_maximisation_is_slower_behind_noise(monkeypatch):
 def certainty(prior, sigma=0.1):
     """How probable the most probable shape of a noisy patch is, on average."""
     y = TRUE.sample(5000, sigma, rng=np.random.default_rng(6))
-    logarithms = prior._components(y, sigma).logarithms
-    return softmax(logsumexp(logarithms, axis=2), axis=1).max(axis=1).mean()
+    return Components(prior, y, np.full(len(y), sigma)).responsibilities.sum(axis=1).max(axis=0).mean()
 
 
 def test_behind_noise_the_last_steps_give_patches_a_shape_of_their_own(monkeypatch):

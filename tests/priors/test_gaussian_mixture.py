@@ -25,14 +25,14 @@ every_wide_mixture = pytest.mark.parametrize("prior", WIDE.values(), ids=WIDE)
 class NoiseOnOneAxisOnly(GaussianMixturePrior):
     """Wrong: noise widens the longest axis of each shape and no other."""
 
-    def variances_at(self, sigma):
-        variances = super().variances_at(0.0)
-        variances[..., 0] += sigma**2
-        return variances
+    def _for_each_chunk(self, fill, y, sigma):
+        longest = self.turns[:, :1]  # (K, 1, d)
+        widened = self.covariances + np.max(sigma) ** 2 * longest.swapaxes(1, 2) @ longest
+        GaussianMixturePrior(widened, self.log_weights)._for_each_chunk(fill, y, 0.0)
 
 
 def wrong_mixture(prior):
-    return NoiseOnOneAxisOnly(prior.covariances, prior.log_weights, prior.contrasts)
+    return NoiseOnOneAxisOnly(prior.covariances, prior.log_weights)
 
 
 def patches(prior, sigma, count=5):

@@ -1,19 +1,52 @@
 """Which shapes may explain a patch: all are compared on a grid, in a subspace, and the best few are handed on.
 
-The first of the short cuts of shapes.py, and by far the one that saves most.
+The first of the short cuts of shapes.py, and by far the one that saves most. `…_plain` are the numpy twins.
 """
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
+from heatprior.arrays import FloatArray, IntArray
 from heatprior.kernels.compiler import FAST, kernel
+
+if TYPE_CHECKING:
+    from heatprior.kernels.shapes import ShapeTables
 
 CANDIDATES = 2  # of a patch on the grid, handed to its neighbours
 GRID = 2  # patches from one at which all shapes are compared to the next, in either direction
 SIMILAR = 2  # noise levels apart that count as one where all shapes are compared
 LOWEST = np.float32(-3e38)  # not infinite: fast arithmetic takes every number for finite
 RUN = 240  # patches in one product: OpenBLAS has a faster way for 240 × 64 × 63 than for more
+
+
+def candidates_on_grid_plain(patches: FloatArray, levels: IntArray, tables: ShapeTables, candidates: int) -> IntArray:
+    """The twin: patches (m, n, a) and their noise levels (m, n) → best shapes first, at every GRID-th patch.
+
+    The kernel takes patches whose levels are SIMILAR to be of one.
+    """
+    y = patches[::GRID, ::GRID]
+    level = levels[::GRID, ::GRID]
+    coarse = (y - y.mean(axis=-1, keepdims=True)) @ tables.shared.T  # (rows, columns, q)
+    peaks = []
+    for k, axes in enumerate(tables.coarse_axes):
+        gains, constants = tables.coarse_gains[level, k], tables.coarse_constants[level, k]  # (rows, columns, G, …)
+        logs = (gains * ((coarse @ axes.T) ** 2)[..., None, :]).sum(axis=-1) + constants
+        peaks.append(logs.max(axis=-1))
+    return np.asarray(np.argsort(-np.stack(peaks, axis=-1), axis=-1, kind="stable")[..., :candidates], np.int32)
+
+
+def listed_by_shape_plain(best: IntArray, rows: int, columns: int, shapes: int) -> list[list[int]]:
+    """The twin: for each shape the numbers of the patches of which it is a candidate, ascending."""
+    listed: list[list[int]] = [[] for _ in range(shapes)]
+    for number in range(rows * columns):
+        row, column = divmod(number, columns)
+        around = best[row // GRID : (row + GRID - 1) // GRID + 1, column // GRID : (column + GRID - 1) // GRID + 1]
+        for shape in np.unique(around):
+            listed[shape].append(number)
+    return listed
 
 
 @kernel

@@ -1,14 +1,14 @@
-"""How kernels are compiled and kept: `kernel`, and the private corners of numba and llvmlite, each with a plain twin.
+"""How kernels are compiled and kept: `kernel`, and what leans on undocumented parts of numba and llvmlite.
 
-Everything that leans on more than numba's documented interface is here, so that a new release of numba is tried on one
-file. Each trick has a fallback in documented numba, which takes its place where the trick cannot be had, and everywhere
-if HEATPRIOR_PLAIN_KERNELS is set: results agree to rounding, only slower.
+All of that is here, so that a new release of numba is tried on one file. Each trick has a fallback in documented numba,
+which takes its place where the trick cannot be had, and wherever HEATPRIOR_PLAIN_KERNELS asks for it: 1 for all tricks,
+or some of their names, such as "alias,product". Results agree to rounding; benchmarks/bench_tricks.py has the gains.
 
-- `read`, `write`, `fetch`: LLVM's alias scopes tell that a table is not what a loop writes, so that its look-ups
-  become SIMD gathers.
-- `add_product`: total += a @ b by the gemm of the BLAS with beta = 1, through the symbol that numba has for `np.dot`.
-- `widest_vectors`: LLVM prefers 256-bit registers even where there are 512.
-- The cache of compiled code on disk, renewed whenever any kernel changes.
+- `alias`: with `read`, `write`, `fetch`, LLVM's alias scopes tell that a loop does not write the table that it looks
+  up in, so that its look-ups become SIMD gathers.
+- `product`: `add_product` is total += a @ b by the gemm of the BLAS with beta = 1, through numba's symbol for `np.dot`.
+- `vectors`: `widest_vectors` asks for the 512-bit registers of AVX-512, of which LLVM uses only half by default.
+- The cache of compiled code on disk, invalidated whenever any kernel changes.
 """
 
 from __future__ import annotations
@@ -27,8 +27,10 @@ import numpy as np
 from numba import njit, types
 from numba.extending import intrinsic
 
-PLAIN = bool(os.environ.get("HEATPRIOR_PLAIN_KERNELS"))
-FAST = {"reassoc", "contract", "arcp", "nsz", "afn"}  # fast arithmetic in which NaN and infinity keep their meaning
+TRICKS = ("alias", "product", "vectors")
+_asked = os.environ.get("HEATPRIOR_PLAIN_KERNELS", "")
+PLAIN = tuple(trick for trick in TRICKS if _asked == "1" or trick in _asked.split(","))  # tricks to do without
+FAST = {"reassoc", "contract", "arcp", "nsz", "afn"}  # fast-math flags under which NaN and infinity keep their meaning
 FOLDER = Path(__file__).parent
 
 
@@ -95,7 +97,7 @@ try:
             return _stamp()
 
         def get_disambiguator(self) -> str:
-            return f"{self._line}-plain" if PLAIN else str(self._line)
+            return "-".join([str(self._line), *PLAIN])
 
         @classmethod
         def from_function(cls, py_func: Callable[..., Any], py_file: str) -> _Locator:
@@ -152,10 +154,13 @@ def fetch_plain(array, index):
     return array[index]
 
 
-def _written(builder):
-    """The alias scope of all places that are written."""
-    domain = builder.module.add_metadata(["heatprior"])
-    return builder.module.add_metadata([builder.module.add_metadata(["written", domain])])
+def _tagged(instruction, name, builder):
+    """The instruction, tagged with the alias scope of all places that are written; untagged it is right, but slower."""
+    with suppress(AttributeError, TypeError, NotImplementedError):
+        domain = builder.module.add_metadata(["heatprior"])
+        scope = builder.module.add_metadata([builder.module.add_metadata(["written", domain])])
+        instruction.set_metadata(name, scope)
+    return instruction
 
 
 def _place(context, builder, signature, arguments):
@@ -165,17 +170,14 @@ def _place(context, builder, signature, arguments):
 
 def _read(_, array, index):  # noqa: ARG001
     def generate(context, builder, signature, arguments):
-        value = builder.load(_place(context, builder, signature, arguments))
-        value.set_metadata("alias.scope", _written(builder))
-        return value
+        return _tagged(builder.load(_place(context, builder, signature, arguments)), "alias.scope", builder)
 
     return array.dtype(array, types.intp), generate
 
 
 def _write(_, array, index, value):  # noqa: ARG001
     def generate(context, builder, signature, arguments):
-        store = builder.store(arguments[2], _place(context, builder, signature, arguments))
-        store.set_metadata("alias.scope", _written(builder))
+        _tagged(builder.store(arguments[2], _place(context, builder, signature, arguments)), "alias.scope", builder)
         return context.get_dummy_value()
 
     return types.void(array, types.intp, array.dtype), generate
@@ -183,9 +185,7 @@ def _write(_, array, index, value):  # noqa: ARG001
 
 def _fetch(_, array, index):  # noqa: ARG001
     def generate(context, builder, signature, arguments):
-        value = builder.load(_place(context, builder, signature, arguments))
-        value.set_metadata("noalias", _written(builder))
-        return value
+        return _tagged(builder.load(_place(context, builder, signature, arguments)), "noalias", builder)
 
     return array.dtype(array, types.intp), generate
 
@@ -217,6 +217,16 @@ def add_product_plain(a, b, total):
     total += np.dot(a, b)
 
 
+def _has_gemm() -> bool:
+    """Whether numba has the symbol by which it calls the BLAS."""
+    try:
+        from numba._helperlib import c_helpers  # noqa: PLC0415
+
+        return "xxgemm" in c_helpers
+    except ImportError:
+        return False
+
+
 _FLOATS = types.CPointer(types.float32)
 _GEMM: Any = types.ExternalFunction(
     "numba_xxgemm",
@@ -242,8 +252,8 @@ def _add_product(a, b, total):
     )
 
 
-read: Any = read_plain if PLAIN else intrinsic(_read)
-write: Any = write_plain if PLAIN else intrinsic(_write)
-fetch: Any = fetch_plain if PLAIN else intrinsic(_fetch)
-widest_vectors: Any = kernel(widest_vectors_plain) if PLAIN else intrinsic(_widest_vectors)
-add_product: Any = add_product_plain if PLAIN else _add_product
+read: Any = read_plain if "alias" in PLAIN else intrinsic(_read)
+write: Any = write_plain if "alias" in PLAIN else intrinsic(_write)
+fetch: Any = fetch_plain if "alias" in PLAIN else intrinsic(_fetch)
+add_product: Any = add_product_plain if "product" in PLAIN or not _has_gemm() else _add_product
+widest_vectors: Any = kernel(widest_vectors_plain) if "vectors" in PLAIN else intrinsic(_widest_vectors)

@@ -17,10 +17,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from heatprior.arrays import FloatArray
+from heatprior.kernels.noisy_gaussians import LOG_2PI
 from heatprior.kernels.threads import for_each
 from heatprior.priors.arguments import as_patches
 from heatprior.priors.gaussian_mixture import GaussianMixturePrior
-from heatprior.priors.mixture_likelihood import LOG_2PI
 
 CHUNK = 2000  # patches that one thread does at a time
 LEAST_PART = 1e-3  # costs nothing measurable

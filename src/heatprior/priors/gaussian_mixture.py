@@ -14,13 +14,13 @@ from functools import cached_property
 from math import isqrt
 from os import PathLike
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
-from scipy.special import logsumexp, softmax
+from scipy.special import logsumexp
 
-from heatprior.arrays import FloatArray, IntArray
+from heatprior.arrays import FloatArray
 from heatprior.errors import InvalidInputError, PriorFileError
 from heatprior.kernels.grids import EVERY, Grid
 from heatprior.kernels.row_bands import Progress, Store
@@ -28,7 +28,8 @@ from heatprior.kernels.threads import for_each, products_in_one_thread
 from heatprior.noise_model import Noise
 from heatprior.priors.arguments import as_patches, as_sigma, in_double
 from heatprior.priors.filters import FilterBank
-from heatprior.priors.mixture_likelihood import LOG_2PI, MixtureLikelihood
+from heatprior.priors.mixture_components import Components
+from heatprior.priors.mixture_likelihood import MixtureLikelihood
 from heatprior.priors.mixture_step import step_of_mixture
 from heatprior.priors.protocol import Posterior
 from heatprior.priors.schedules import OF_MIXTURES, Schedules, schedules_on
@@ -38,15 +39,6 @@ KIND = "mixture"
 ROOM = 1 << 20  # numbers of responses that each thread has in memory at once
 LEAST_VARIANCE = 1e-12  # of a direction, over grey levels squared: less is no density
 LEAST_WEIGHT = 1e-300  # of a component: none may be exactly zero
-
-
-class _Components(NamedTuple):
-    """What patches of one noise level look like to every component."""
-
-    y: FloatArray  # (n, a), in float64
-    responses: FloatArray  # along the axes of each shape (K, n, d)
-    variances: FloatArray  # of the noisy responses (K, G, d)
-    logarithms: FloatArray  # of the weighted densities (n, K, G)
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,9 +140,14 @@ class GaussianMixturePrior:
         """The axes of each shape as patches: (K, d, a)."""
         return self.turns @ self.basis
 
+    @cached_property
+    def signals(self) -> FloatArray:
+        """c_g λ_kd: the variances of clean patches along the axes of each component, (K, G, d)."""
+        return self.contrasts[:, None] * self.variances[:, None, :]
+
     def variances_at(self, sigma: float) -> FloatArray:
         """c_g λ_kd + sigma²: of noisy patches along the axes of each component, (K, G, d)."""
-        return self.contrasts[:, None] * self.variances[:, None, :] + sigma**2
+        return self.signals + sigma**2
 
     def log_prob(self, y: FloatArray, sigma: ArrayLike) -> FloatArray:
         """log f(y, t) on patches without their brightness: (...)."""
@@ -158,10 +155,10 @@ class GaussianMixturePrior:
         result = np.empty(y.shape[:-1], y.dtype)
         flat = result.reshape(-1)
 
-        def fill(rows: IntArray, _: float, components: _Components) -> None:
-            flat[rows] = logsumexp(components.logarithms, axis=(1, 2))
+        def fill(rows: slice, components: Components) -> None:
+            flat[rows] = components.log_density
 
-        self._for_each_level(fill, y, sigma)
+        self._for_each_chunk(fill, y, sigma)
         return result
 
     def score(self, y: FloatArray, sigma: ArrayLike) -> FloatArray:
@@ -170,14 +167,10 @@ class GaussianMixturePrior:
         result = np.empty(y.shape, y.dtype)
         flat = result.reshape(-1, self.size**2)
 
-        def fill(rows: IntArray, _: float, components: _Components) -> None:
-            parts = softmax(components.logarithms, axis=(1, 2))
-            total = np.zeros((len(parts), self.size**2))
-            for k, u in enumerate(components.responses):
-                total -= ((parts[:, k] @ (1.0 / components.variances[k])) * u) @ self.axes[k]
-            flat[rows] = total
+        def fill(rows: slice, components: Components) -> None:
+            flat[rows] = components.score()
 
-        self._for_each_level(fill, y, sigma)
+        self._for_each_chunk(fill, y, sigma)
         return result
 
     def posterior(self, y: FloatArray, sigma: ArrayLike) -> Posterior:
@@ -189,21 +182,11 @@ class GaussianMixturePrior:
         mean, variance = np.empty(y.shape, y.dtype), np.empty(y.shape, y.dtype)
         flat_mean, flat_variance = (x.reshape(-1, self.size**2) for x in (mean, variance))
 
-        def fill(rows: IntArray, sigma: float, components: _Components) -> None:
-            parts = softmax(components.logarithms, axis=(1, 2))
-            noise = sigma**2 / components.variances  # part of a response that is noise, (K, G, d)
-            removed, spread = np.zeros_like(components.y), np.zeros_like(components.y)
-            for k, u in enumerate(components.responses):
-                removed += ((parts[:, k] @ noise[k]) * u) @ self.axes[k]
-            for k, u in enumerate(components.responses):
-                own = noise[k] * self.contrasts[:, None] * self.variances[k]  # variance that each component leaves
-                spread += (parts[:, k] @ own) @ self.axes[k] ** 2
-                for g, part in enumerate(noise[k]):
-                    spread += parts[:, k, g, None] * ((part * u) @ self.axes[k] - removed) ** 2
-            flat_mean[rows] = components.y - removed
-            flat_variance[rows] = spread + sigma**2 / self.size**2
+        def fill(rows: slice, components: Components) -> None:
+            flat_mean[rows], spread = components.posterior()
+            flat_variance[rows] = spread + components.noise[:, None] / self.size**2
 
-        self._for_each_level(fill, y, sigma)
+        self._for_each_chunk(fill, y, sigma)
         return Posterior(mean, variance)
 
     def sample(self, count: int, sigma: ArrayLike = 0.0, *, rng: np.random.Generator) -> FloatArray:
@@ -281,30 +264,14 @@ class GaussianMixturePrior:
         except InvalidInputError as error:
             raise PriorFileError(str(error)) from error
 
-    def _for_each_level(
-        self, fill: Callable[[IntArray, float, _Components], None], y: FloatArray, sigma: ArrayLike
-    ) -> None:
-        """Call `fill` on runs of patches of the same noise level, on all cores, in bounded memory."""
+    def _for_each_chunk(self, fill: Callable[[slice, Components], None], y: FloatArray, sigma: ArrayLike) -> None:
+        """Call `fill` on runs of patches, on all cores, in bounded memory."""
         flat = y.reshape(-1, self.size**2)
         sigmas = as_sigma(sigma, y.shape[:-1]).reshape(-1)
-        order = np.argsort(sigmas, kind="stable")
-        levels, starts = np.unique(sigmas[order], return_index=True)
         chunk = max(1, ROOM // (self.covariances.size // self.covariances.shape[-1]))
-        pieces: list[tuple[float, IntArray]] = [
-            (float(level), order[first : first + chunk][: end - first])
-            for level, start, end in zip(levels, starts, np.append(starts, len(flat))[1:], strict=True)
-            for first in range(start, end, chunk)
-        ]
 
-        def work(piece: tuple[float, IntArray]) -> None:
-            level, rows = piece
-            fill(rows, level, self._components(in_double(flat[rows]), level))
+        def work(start: int) -> None:
+            rows = slice(start, start + chunk)
+            fill(rows, Components(self, in_double(flat[rows]), sigmas[rows]))
 
-        for_each(work, pieces)
-
-    def _components(self, y: FloatArray, sigma: float) -> _Components:
-        variances = self.variances_at(sigma)
-        responses = (y @ self.basis.T) @ self.turns.swapaxes(1, 2)  # (K, n, d)
-        constants = self.log_weights - 0.5 * (np.log(variances) + LOG_2PI).sum(axis=-1)  # (K, G)
-        squares = responses**2 @ (1.0 / variances).swapaxes(1, 2)  # (K, n, G)
-        return _Components(y, responses, variances, constants - 0.5 * squares.swapaxes(0, 1))
+        for_each(work, range(0, len(flat), chunk))

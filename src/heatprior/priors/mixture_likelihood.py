@@ -15,13 +15,13 @@ from numpy.lib.stride_tricks import sliding_window_view
 from scipy.special import logsumexp
 
 from heatprior.arrays import FloatArray, IntArray
+from heatprior.kernels.noisy_gaussians import LOG_2PI
 from heatprior.kernels.threads import for_each, products_in_one_thread
 from heatprior.priors.protocol import NoiseDirections
 
 if TYPE_CHECKING:
     from heatprior.priors.gaussian_mixture import GaussianMixturePrior
 
-LOG_2PI = float(np.log(2.0 * np.pi))
 CHUNK_NUMBERS = 1 << 20  # that each thread has in memory at once
 WEAK_SPREAD = 0.1  # of the noise: clean patches on average; a mixture knows better what they look like than filters do
 FEWEST_AXES = 6  # at least every sixth axis is used
