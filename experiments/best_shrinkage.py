@@ -19,7 +19,7 @@ import numpy as np
 from heatprior import denoise
 from heatprior.arrays import FloatArray
 from heatprior.data import bsds500
-from heatprior.data.datasets import scaled_by_type, read_images
+from heatprior.data.datasets import read_images, scaled_by_type
 from heatprior.data.trials import psnr, with_noise
 from heatprior.priors.bands import Bands, image_of, transformed
 from heatprior.priors.tilings import Tiling

@@ -33,8 +33,8 @@ class Installation:
         self.kernels = folder / "site" / "heatprior" / "kernels"
         source = Path(heatprior.__file__).parent
         shutil.copytree(source / "kernels", self.kernels, ignore=shutil.ignore_patterns("__pycache__"))
-        for name in ("__init__.py", "arrays.py"):
-            shutil.copy(source / name, self.kernels.parent)
+        for path in source.glob("*.py"):
+            shutil.copy(path, self.kernels.parent)
         self.home = folder / "home"
         if home_is_writable:
             self.home.mkdir()

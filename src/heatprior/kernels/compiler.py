@@ -19,6 +19,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
 from hashlib import sha256
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -220,10 +221,8 @@ def add_product_plain(a, b, total):
 def _has_gemm() -> bool:
     """Whether numba has the symbol by which it calls the BLAS."""
     try:
-        from numba._helperlib import c_helpers  # noqa: PLC0415
-
-        return "xxgemm" in c_helpers
-    except ImportError:
+        return "xxgemm" in import_module("numba._helperlib").c_helpers
+    except (ImportError, AttributeError):
         return False
 
 
