@@ -86,3 +86,31 @@ def test_the_version_is_the_same_everywhere():
 
     for name in ("pyproject.toml", "CITATION.cff"):
         assert re.search(rf'^version[ :=]+"?{re.escape(heatprior.__version__)}"?$', (ROOT / name).read_text(), re.M)
+
+
+def hops_of(text):
+    """(file, name) of every hop in the paths of docs/architecture.md, such as `cli/denoise.py denoise`."""
+    for file, names in re.findall(r"`([\w/]+\.py) ([\w., →]+)`", text):
+        yield from ((file, name.rpartition(".")[2]) for name in re.split(r"[, →]+", names))
+
+
+def undefined(hops):
+    package = ROOT / "src" / "heatprior"
+    return [
+        (file, name)
+        for file, name in hops
+        if not (package / file).is_file() or not re.search(rf"\b(def|class) {name}\b", (package / file).read_text())
+    ]
+
+
+def test_every_hop_of_the_paths_through_the_code_exists():
+    hops = list(hops_of((ROOT / "docs" / "architecture.md").read_text()))
+    assert len(hops) > 15
+    assert undefined(hops) == []
+    assert undefined([("cli/denoise.py", "nonsense"), ("nowhere.py", "denoise")]) != []
+
+
+def test_every_file_that_the_documents_link_to_exists():
+    for page in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]:
+        links = re.findall(r"\]\(([^)#:]+)[#)]", page.read_text())
+        assert [link for link in links if not (page.parent / link).exists()] == []
