@@ -161,3 +161,22 @@ def test_few_places_ask_a_prior_or_a_config_for_its_class():
     assert len(list(asked_for_their_class(r"(Prior|Config|Training)\b"))) <= 6
     assert len(list(asked_for_their_class(r"\w*Noise(Map)?\b"))) <= 3
     assert len(list(asked_for_their_class(r"HeatpriorError|Mapping|float|str"))) > 6  # the search does find places
+
+
+def messages_with_flags(source):
+    """Texts of a module, other than docstrings, that name an option of the command line."""
+    tree = ast.parse(source)
+    documented = (ast.Module, ast.ClassDef, ast.FunctionDef)
+    docstrings = {ast.get_docstring(node, clean=False) for node in ast.walk(tree) if isinstance(node, documented)}
+    texts = (node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str))
+    return [text for text in texts if " " in text and re.search(r"(^|\s)--[a-z]", text) and text not in docstrings]
+
+
+def test_the_messages_of_the_library_name_no_option_of_the_command_line():
+    """Whoever calls from Python has no --force; `reproduction` is a command as a whole."""
+    for path in sorted(PACKAGE.rglob("*.py")):
+        if not {"cli", "app", "reproduction"} & set(path.relative_to(PACKAGE).parts):
+            assert messages_with_flags(path.read_text()) == [], path
+    assert messages_with_flags(
+        'def f():\n    """With --force."""\n    raise ValueError("add --force to replace it")'
+    ) == ["add --force to replace it"]

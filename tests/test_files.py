@@ -4,7 +4,7 @@ import signal
 import pytest
 
 from heatprior import OutputFileError
-from heatprior.files import check_output, discard_unfinished, replacing
+from heatprior.files import discard_unfinished, make_folder, replacing
 
 
 def test_the_file_appears_whole_when_the_block_ends(tmp_path):
@@ -40,41 +40,6 @@ def test_new_files_have_the_usual_permissions(tmp_path):
     with replacing(path) as temporary:
         temporary.write_text("new")
     assert path.stat().st_mode == usual.stat().st_mode
-
-
-def test_an_output_is_accepted_where_it_can_be_written(tmp_path):
-    check_output(tmp_path / "new.png", force=False)
-    (tmp_path / "old.png").touch()
-    check_output(tmp_path / "old.png", force=True)
-
-
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("folder", "it is a folder; give a file name inside it"),
-        ("missing/new.png", "does not exist; create the folder first"),
-        ("old.png/new.png", "is a file; create the folder first"),
-        ("old.png", "exists already; choose another name or add --force to replace it"),
-    ],
-)
-def test_an_output_that_could_not_be_written_is_refused_at_once(tmp_path, name, message):
-    (tmp_path / "folder").mkdir()
-    (tmp_path / "old.png").touch()
-    with pytest.raises(OutputFileError) as refusal:
-        check_output(tmp_path / name, force=False)
-    assert message in str(refusal.value)
-    assert str(tmp_path / name) in str(refusal.value)
-    assert "\n" not in str(refusal.value)
-
-
-@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may write anywhere")
-def test_a_folder_without_permission_is_refused(tmp_path):
-    tmp_path.chmod(0o500)
-    try:
-        with pytest.raises(OutputFileError, match="is not writable; choose another"):
-            check_output(tmp_path / "new.png", force=False)
-    finally:
-        tmp_path.chmod(0o700)
 
 
 def left_behind(path, content="half of it"):
@@ -139,3 +104,12 @@ def test_a_name_as_long_as_a_name_may_be(tmp_path):
     with replacing(path) as temporary:
         temporary.write_text("new")
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_folder_is_made_with_those_it_is_in_or_refused(tmp_path):
+    make_folder(tmp_path / "a" / "b")
+    make_folder(tmp_path / "a" / "b")
+    assert (tmp_path / "a" / "b").is_dir()
+    (tmp_path / "file").touch()
+    with pytest.raises(OutputFileError, match=r"cannot make the folder .*; choose another place"):
+        make_folder(tmp_path / "file" / "b")

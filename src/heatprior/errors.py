@@ -1,4 +1,4 @@
-"""What heatprior raises when it cannot do what was asked: always with what was expected, what came and the remedy."""
+"""The errors that heatprior raises; each message says what was expected, what was given, and the remedy."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Writing results so that nothing is lost: to a temporary name first, renamed only when whole.
 
 The temporary name follows from the final one, so that what a killed process left there is found, and overwritten, by
-the next that writes the same file. A lock, which ends with its process, tells that from one that is being written.
+the next that writes the same file. A lock, which is released when its process ends, distinguishes that from a file
+that is being written.
 """
 
 from __future__ import annotations
@@ -92,7 +93,7 @@ def _locked(temporary: Path) -> int | None:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             about, there = os.fstat(handle), os.lstat(temporary)
-        except FileNotFoundError:  # renamed by whoever had it until now: there is room for another
+        except FileNotFoundError:  # the process that held it has just renamed it: try again
             os.close(handle)
             continue
         except OSError:
@@ -105,19 +106,6 @@ def _locked(temporary: Path) -> int | None:
             return None
         os.close(handle)
     return None
-
-
-def check_output(path: Path, *, force: bool) -> None:
-    """Refuse at once, before any work, an output that could not be written at the end."""
-    if path.is_dir():
-        raise OutputFileError(f"cannot write {path}: it is a folder; give a file name inside it")
-    if not path.parent.is_dir():
-        what = "is a file" if path.parent.exists() else "does not exist"
-        raise OutputFileError(f"cannot write {path}: {path.parent} {what}; create the folder first")
-    if not os.access(path.parent, os.W_OK):
-        raise OutputFileError(f"cannot write {path}: the folder {path.parent} is not writable; choose another")
-    if os.path.lexists(path) and not force:
-        raise OutputFileError(f"{path} exists already; choose another name or add --force to replace it")
 
 
 def make_folder(folder: Path) -> None:

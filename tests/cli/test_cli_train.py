@@ -259,7 +259,7 @@ def test_an_empty_name_is_not_the_current_folder(run: Run, workplace: Path):
 @pytest.mark.parametrize(
     ("arguments", "remedy"),
     [
-        ("photos -o mine", "--resume to go on, or --force to begin anew"),
+        ("photos -o mine", "--resume to continue it, or --force to start over"),
         ("photos -o mine --resume --steps 30", "was begun with steps = 20 and cannot go on with 30"),
         ("photos -o mine --resume --seed 3", "was begun with seed = 0"),
         ("other -o mine --resume", "not those with which"),
@@ -305,7 +305,7 @@ def test_an_interruption_saves_and_tells_how_to_go_on(workplace: Path, number: s
     process.send_signal(number)
     out, err = process.communicate(timeout=60)
     assert (process.returncode, err) == (130, "")
-    assert re.fullmatch(r"stopped after step \d+ of 1000000; go on with\n  heatprior train -o mine --resume\n", out)
+    assert re.fullmatch(r"stopped after step \d+ of 1000000; continue with\n  heatprior train -o mine --resume\n", out)
     assert (workplace / "mine" / "checkpoint.safetensors").exists()
     assert not (workplace / "mine" / "prior.safetensors").exists()
 

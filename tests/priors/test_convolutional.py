@@ -9,7 +9,7 @@ from whole_images import OnGrid, convolutional_prior
 from heatprior import InvalidInputError
 from heatprior.priors.convolutional import ConvolutionalPrior
 from heatprior.priors.experts import Experts
-from heatprior.priors.tilings import NOBODY, Tiling
+from heatprior.priors.tilings import NO_BAND, Tiling
 from heatprior.reproduction.heat_defects import heat_defect
 from heatprior.reproduction.multiplied_out import MultipliedOut
 
@@ -25,8 +25,8 @@ def test_the_sets_of_frequencies_are_symmetric_and_leave_out_only_zero(tiling, s
     labels = tiling.labels(shape)
     negative = np.roll(labels[::-1, ::-1], 1, axis=(0, 1))
     np.testing.assert_array_equal(labels, negative)
-    assert (labels == NOBODY).sum() == 1
-    assert labels[0, 0] == NOBODY
+    assert (labels == NO_BAND).sum() == 1
+    assert labels[0, 0] == NO_BAND
     assert labels.max() < tiling.count
 
 

@@ -49,7 +49,7 @@ def test_no_patches_give_no_results(method, leading):
 def test_neither_chunks_nor_the_order_of_noise_levels_show(method, monkeypatch):
     y, sigma = patches(PRIOR, 0.1, 60), np.tile([0.3, 0.1, 0.2], 20)
     expected = method(PRIOR, y, sigma)
-    monkeypatch.setattr(module, "ROOM", 5 * 15 * 7)  # seven patches
+    monkeypatch.setattr(module, "CHUNK_NUMBERS", 5 * 15 * 7)  # seven patches
     for result, right in zip(method(PRIOR, y, sigma), expected, strict=True):
         np.testing.assert_allclose(result, right, rtol=1e-11, atol=1e-12)
 

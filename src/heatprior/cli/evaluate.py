@@ -62,11 +62,11 @@ def evaluate(
 
     from heatprior import denoise as denoised
     from heatprior import load
+    from heatprior.cli.outputs import check_output
     from heatprior.data import bsds500
     from heatprior.data.datasets import folder_files
     from heatprior.data.trials import FIRST_SEED
     from heatprior.errors import HeatpriorError, InvalidInputError, OutputFileError
-    from heatprior.files import check_output
     from heatprior.records import write_record
     from heatprior.restoration.adaptation import as_mixture
     from heatprior.restoration.evaluation import evaluate as measure

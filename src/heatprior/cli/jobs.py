@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from heatprior.cli.outputs import check_output
 from heatprior.errors import InvalidInputError, OutputFileError
-from heatprior.files import check_output
 
 
 class Job(NamedTuple):

@@ -93,8 +93,8 @@ def noise(
 def _check_outputs(output: Path | None, picture: Path | None, read: list[Path], *, force: bool) -> None:
     """Refuse, before any work, what would be lost or cannot be written; the two have no suffix in common."""
     from heatprior.cli.jobs import refuse_inputs
+    from heatprior.cli.outputs import check_output
     from heatprior.errors import OutputFileError
-    from heatprior.files import check_output
 
     if output is not None and output.suffix.lower() != ".json":
         raise OutputFileError(f"cannot write {output}: it must be a name that ends in .json")
@@ -110,7 +110,7 @@ def _check_outputs(output: Path | None, picture: Path | None, read: list[Path], 
 
 
 def _look_at(path: Path, kind: str, prior: Any, white: float | None, picture: Path | None) -> dict[str, Any]:
-    """Estimate, tell and draw one image; what is found as JSON has it."""
+    """Estimate, print and draw the noise of one image; returns what goes into the JSON."""
     from heatprior import estimate_noise
     from heatprior.errors import InvalidInputError
     from heatprior.images import read_image
@@ -164,7 +164,7 @@ def in_words(channel: ChannelNoise, white: float) -> str:
 
 
 def in_numbers(channel: ChannelNoise, white: float) -> dict[str, Any]:
-    """The same as JSON has it, in the units of the image."""
+    """The same for the JSON, in the units of the image."""
     import numpy as np
 
     sigma, stderr = (value * white for value in channel.level)

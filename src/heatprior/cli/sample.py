@@ -64,8 +64,9 @@ def sample(
     from tqdm import tqdm
 
     from heatprior import load
+    from heatprior.cli.outputs import check_output
     from heatprior.errors import InvalidInputError
-    from heatprior.files import check_output, replacing
+    from heatprior.files import replacing
     from heatprior.pictures.figures import SUFFIXES
     from heatprior.pictures.patch_panels import draw_patches
 

@@ -39,8 +39,8 @@ def show(
     weights of its contrasts.
     """
     from heatprior import load
+    from heatprior.cli.outputs import check_output
     from heatprior.errors import InvalidInputError
-    from heatprior.files import check_output
     from heatprior.kinds import KINDS
     from heatprior.pictures.figures import SUFFIXES
 

@@ -159,7 +159,9 @@ def train(
         if images is None:
             raise typer.BadParameter("missing FOLDER; give a folder of images, or bsds500")
         if Run(output).exists() and not force:
-            raise OutputFileError(f"{output} holds a run already; add --resume to go on, or --force to begin anew")
+            raise OutputFileError(
+                f"{output} holds a run already; add --resume to continue it, or --force to start over"
+            )
         kind = kind or DEFAULT_KIND
         config = KINDS[kind].training_config()(**as_settings(kind, asked))
         session = sessions.begin(output, config, images, validation, data=place, replace=force)
@@ -169,7 +171,7 @@ def train(
         prior = session.train(report=report, stop=stop, checkpoint_seconds=checkpoint)
     draw(session)
     if prior is None:
-        typer.echo(f"stopped after step {training.done} of {training.config.steps}; go on with")
+        typer.echo(f"stopped after step {training.done} of {training.config.steps}; continue with")
         typer.echo(f"  heatprior train -o {output} --resume")
         raise typer.Exit(INTERRUPTED)
     typer.echo(f"wrote {output / PRIOR}; look at it with")
@@ -179,5 +181,5 @@ def train(
 def _kind_of_run(run: Run) -> str:
     """The kind of the run in a folder."""
     if not run.exists():
-        raise TrainingError(f"{run.folder} holds no run; leave out --resume to begin one")
+        raise TrainingError(f"{run.folder} holds no run; leave out --resume to start one")
     return run.settings().training.kind

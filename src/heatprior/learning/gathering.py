@@ -23,7 +23,7 @@ Images = str | PathLike[str] | Sequence[NDArray[Any]]
 
 
 class Material(NamedTuple):
-    """Patches, validation (None if there are no images for it), files not used, and a word on the images."""
+    """Patches, validation (None if there are no images for it), files not used, and a description of the images."""
 
     source: PatchSource
     validation: Validation | None

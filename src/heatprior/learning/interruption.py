@@ -10,7 +10,7 @@ from threading import current_thread, main_thread
 
 @contextmanager
 def interruptible() -> Iterator[Callable[[], bool]]:
-    """Yields what tells whether SIGINT or SIGTERM came. A second signal does not wait: it acts as it did before.
+    """Yields a function that says whether SIGINT or SIGTERM was received. A second signal acts at once, as by default.
 
     Only the main thread of a process can receive signals; in others the answer is always no.
     """

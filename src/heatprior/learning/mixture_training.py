@@ -143,7 +143,7 @@ class MixtureTraining(StepByStep):
             self._moments[k] = (axes * scaled) @ axes.T
 
     def _maximised(self) -> GaussianMixturePrior:
-        """The M-step: the mixture of the running averages, its variances floored at what can be told from noise."""
+        """The M-step: the mixture of the running averages, variances floored at what noise lets one estimate."""
         shares = np.maximum(self._weights.sum(axis=1), LEAST_WEIGHT)
         variances, axes = np.linalg.eigh(self._moments / shares[:, None, None])
         variances = np.maximum(variances, LEAST_VARIANCE_RATIO * self.config.sigma**2) + FLOOR

@@ -1,7 +1,7 @@
-"""Batches drawn ahead: while a step works on one, the next is drawn in the background.
+"""Prefetching: while a step works on one batch, the next is drawn in the background.
 
-A batch is a function of the number of its step alone, so that it is the same whoever draws it and when: the number of
-threads changes no bit.
+A batch is a function of the number of its step alone, so that it is the same whichever thread draws it, and when:
+results are bit-identical for any number of threads.
 """
 
 from __future__ import annotations

@@ -90,7 +90,7 @@ def polar_factor(matrix: FloatArray) -> FloatArray:
     """The matrix with orthonormal rows nearest to `matrix` (J, a), J ≤ a: (M Mᵀ)^(−1/2) M.
 
     Through the eigenvectors of the J×J Gram matrix, half the time of a singular value decomposition. That squares the
-    condition number: a step of Newton and Schulz mends what rounding did, and nearly dependent rows take the other way.
+    condition number: a Newton–Schulz step corrects the rounding, and nearly dependent rows take the other branch.
     """
     squares, axes = np.linalg.eigh(matrix @ matrix.T)
     if squares[0] > LEAST_SQUARED_RATIO * squares[-1]:

@@ -1,6 +1,6 @@
-"""Directions of patches that tell of the noise: those in which clean patches are weak beside it.
+"""Directions of patches that reveal the noise: those in which clean patches are weak compared with it.
 
-They tell most about the noise, and suffer least where the image is not what the prior expects.
+They are most informative about the noise, and most robust where the image is not what the prior expects.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ Levels = Callable[[FloatArray], FloatArray]  # of each level, another
 class Noise(Protocol):
     """Gaussian noise whose standard deviation lies from `lowest` to `highest`.
 
-    A prior that cannot know of correlated noise takes it for white noise of the same levels.
+    A prior that does not support correlated noise treats it as white noise of the same levels.
     """
 
     @property

@@ -1,1 +1,1 @@
-"""Images at the border: their type and scale, their channels, and the pixels that they lack."""
+"""Pixels as they are given: their type and scale, their channels, and those that are missing."""

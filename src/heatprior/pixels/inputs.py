@@ -1,4 +1,4 @@
-"""What may be denoised, checked at the border: the type and the scale of an image, and the noise level in its units."""
+"""Validation of images and noise levels: the type and the scale of an image, and the noise level in its units."""
 
 from __future__ import annotations
 

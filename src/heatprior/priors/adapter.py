@@ -1,7 +1,7 @@
 """Any object with log_prob, score and sample as a `Prior`: what it lacks is made from these three.
 
-A step of an image is Tweedie's formula, on patches some thousand at a time, or on the whole image. If the object has no
-`patch_shape`, one sample has to tell.
+A step of an image is Tweedie's formula, on a few thousand patches at a time, or on the whole image. If the object has
+no `patch_shape`, it is inferred from one sample.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a prior on patches is called with, checked at the border: patches (..., b·b) and their noise levels."""
+"""Validation of the arguments of priors on patches: patches (..., b·b) and their noise levels."""
 
 from __future__ import annotations
 

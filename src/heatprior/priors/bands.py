@@ -33,7 +33,7 @@ from heatprior.store import PriorFile, write_prior_file
 
 CELLS = 2048  # of a table
 TAIL_WIDTHS = 6.0  # beyond the outermost mean that it reaches; further out a posterior mean is straight
-XIS = (1e-4, 1e4)  # range of the norms of filters
+NORM_RANGE = (1e-4, 1e4)
 
 Spectrum = NDArray[Any]  # (H, W // 2 + 1), real or complex: half the plane of frequencies
 Shape = tuple[int, int]
@@ -136,8 +136,10 @@ class BandPrior(Generic[BandsOf]):
             raise InvalidInputError(
                 f"{count} bands but norms of shape {norms.shape} and {experts} experts; each band needs one of each"
             )
-        if not ((norms >= XIS[0]) & (norms <= XIS[1])).all():
-            raise InvalidInputError(f"norms are {norms.min():g} to {norms.max():g}; expected {XIS[0]:g} to {XIS[1]:g}")
+        if not ((norms >= NORM_RANGE[0]) & (norms <= NORM_RANGE[1])).all():
+            raise InvalidInputError(
+                f"norms are {norms.min():g} to {norms.max():g}; expected {NORM_RANGE[0]:g} to {NORM_RANGE[1]:g}"
+            )
         norms.flags.writeable = False
         object.__setattr__(self, "norms", norms)
         object.__setattr__(self, "card", dict(self.card))

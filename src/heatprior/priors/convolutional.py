@@ -40,8 +40,8 @@ from heatprior.store import PriorFile
 
 KIND = "convolutional"
 SIDE = 128  # pixels of a sample, by default
-HIGHEST = 30.0  # noise level, grey levels being 0 to 1, at which nothing of an image is left: samples start there
-LOWEST = 0.004  # noise that is invisible: sampling ends there at the latest
+HIGHEST_SIGMA = 30.0  # noise level, grey levels being 0 to 1, at which nothing of an image is left: samples start there
+LOWEST_SIGMA = 0.004  # noise that is invisible: sampling ends there at the latest
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,10 +103,10 @@ class ConvolutionalPrior(BandPrior[Tiling]):
 
         images = np.empty((count, *shape))
         for image, wanted in zip(images, as_sigma(sigma, (count,)), strict=True):
-            last = max(float(wanted), LOWEST)
-            levels = falling_levels(max(HIGHEST, last), last)
+            last = max(float(wanted), LOWEST_SIGMA)
+            levels = falling_levels(max(HIGHEST_SIGMA, last), last)
             y = annealed_langevin(score, levels[0] * rng.standard_normal(shape), levels, rng=rng)
-            image[:] = y if wanted >= LOWEST else self.denoised(y, last)
+            image[:] = y if wanted >= LOWEST_SIGMA else self.denoised(y, last)
         return np.asarray(images - images.mean(axis=(1, 2), keepdims=True))
 
     def denoised(self, image: FloatArray, sigma: float) -> FloatArray:

@@ -36,7 +36,7 @@ from heatprior.priors.schedules import OF_MIXTURES, Schedules, schedules_on
 from heatprior.store import PriorFile, write_prior_file
 
 KIND = "mixture"
-ROOM = 1 << 20  # numbers of responses that each thread has in memory at once
+CHUNK_NUMBERS = 1 << 20  # responses that each thread has in memory at once
 LEAST_VARIANCE = 1e-12  # of a direction, over grey levels squared: less is no density
 LEAST_WEIGHT = 1e-300  # of a component: none may be exactly zero
 
@@ -268,7 +268,7 @@ class GaussianMixturePrior:
         """Call `fill` on runs of patches, on all cores, in bounded memory."""
         flat = y.reshape(-1, self.size**2)
         sigmas = as_sigma(sigma, y.shape[:-1]).reshape(-1)
-        chunk = max(1, ROOM // (self.covariances.size // self.covariances.shape[-1]))
+        chunk = max(1, CHUNK_NUMBERS // (self.covariances.size // self.covariances.shape[-1]))
 
         def work(start: int) -> None:
             rows = slice(start, start + chunk)

@@ -1,8 +1,8 @@
 """Annealed Langevin dynamics, section 2.1: samples of a density of which nothing but the score is known.
 
 Langevin dynamics, y ← y + ½ε ∇log f(y, t) + √ε n, has f(·, t) as its stationary law, up to an error that falls with ε.
-It finds its way between distant peaks only while noise has melted them together; so it starts at a high noise level
-and goes down in small ratios, always near equilibrium.
+It moves between distant modes only while noise merges them; so it starts at a high noise level, which falls in small
+ratios, always near equilibrium.
 """
 
 from __future__ import annotations

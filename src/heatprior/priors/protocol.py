@@ -79,7 +79,7 @@ class ImagePrior(DiffusedPrior, Protocol):
 
 
 class NoiseDirections(NamedTuple):
-    """J orthonormal directions of patches, how far clean patches spread in each, and which of them tell the noise."""
+    """J orthonormal directions of patches, how far clean patches spread in each, and which of them reveal the noise."""
 
     unit: FloatArray  # (J, a)
     spread: FloatArray  # (J,)
@@ -110,7 +110,7 @@ class NoiseLikelihood(Protocol):
 
     @property
     def stride(self) -> int:
-        """Pixels between two patches, at least: closer ones tell hardly more."""
+        """Pixels between two patches, at least: closer ones add hardly any information."""
         ...
 
     @property

@@ -16,8 +16,8 @@ from heatprior.arrays import FloatArray, IntArray
 from heatprior.errors import InvalidInputError
 from heatprior.priors.bands import Shape, Spectrum
 
-NOBODY = -1  # the band of frequency zero: brightness is not modelled
-MOST = 64
+NO_BAND = -1  # the band of frequency zero: brightness is not modelled
+MOST_SCALES = 64
 ROUNDING = 1e-9  # of an angle: those on a border go to one side, whatever the size of the image
 
 
@@ -30,8 +30,8 @@ class Tiling:
 
     def __post_init__(self) -> None:
         for name in ("scales", "orientations"):
-            if not 1 <= getattr(self, name) <= MOST:
-                raise InvalidInputError(f"{name} is {getattr(self, name)}; expected 1 to {MOST}")
+            if not 1 <= getattr(self, name) <= MOST_SCALES:
+                raise InvalidInputError(f"{name} is {getattr(self, name)}; expected 1 to {MOST_SCALES}")
 
     @property
     def count(self) -> int:
@@ -62,7 +62,7 @@ def _labels(tiling: Tiling, shape: Shape) -> IntArray:
     turn = np.arctan2(down, across) / np.pi + 0.5 / tiling.orientations + ROUNDING
     angle = np.floor(np.mod(turn, 1.0) * tiling.orientations)
     labels = (ring * tiling.orientations + np.minimum(angle, tiling.orientations - 1)).astype(np.int16)
-    labels[0, 0] = NOBODY
+    labels[0, 0] = NO_BAND
     negative = np.roll(labels[::-1, ::-1], 1, axis=(0, 1))  # the labels of −f
     result: IntArray = np.minimum(labels, negative)
     result.flags.writeable = False

@@ -1,1 +1,1 @@
-"""Every figure and table of the paper, made anew and judged: see items.py for the list, item.py for what one is."""
+"""Every figure and table of the paper, reproduced and judged: see items.py for the list, item.py for what one is."""

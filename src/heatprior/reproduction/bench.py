@@ -1,4 +1,4 @@
-"""What an item works with: the priors, shipped or trained anew, the images of the paper, and a progress callback."""
+"""What an item works with: the priors, shipped or retrained, the images of the paper, and a progress callback."""
 
 from __future__ import annotations
 

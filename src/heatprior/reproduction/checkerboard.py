@@ -1,4 +1,4 @@
-"""Blind denoising: noise of 0.1 and 0.2 in the squares of a checkerboard, estimated and removed without being told."""
+"""Blind denoising: noise of 0.1 and 0.2 in the squares of a checkerboard, estimated and removed blindly."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SQUARE = 64  # pixels
 EDGE = 8  # pixels at the edges of the squares that the error of the map leaves out
 SINGLE = (0.11, 0.12, 0.13, 0.14, 0.15, 0.16, 0.17)
 METHODS = ("eb", "hqs")
-LOST = 0.3  # dB that not being told may cost
+LOST = 0.3  # dB that blind denoising may lose
 SHOWN = (0.08, 0.22)  # noise levels, from blue to yellow
 AMPLIFIED = 3  # times that the difference is shown
 BLURRED = (
@@ -51,7 +51,7 @@ def board(number: int, path: Path) -> Board:
 
 
 def measured(given: Board, prior: DiffusedPrior) -> dict[str, Any]:
-    """The estimate, PSNR told the true map, told nothing, and told the best single sigma; the error of the map."""
+    """The estimate, PSNR with the true map, blind, and with the best single sigma; the error of the map."""
     clean, true, noisy = given
     report = estimate_noise(noisy, prior=prior, white=1.0)
 
@@ -103,7 +103,7 @@ def make(bench: Bench, settings: Settings) -> Finding:
         f"empirical Bayes with it (EB-PA); and its difference to the clean image, {AMPLIFIED} times, mid-grey being "
         "zero."
     )
-    head = ["PSNR in dB", "blind", "told the true map", "told the best single σ", "most lost on one image"]
+    head = ["PSNR in dB", "blind", "with the true map", "with the best single σ", "most lost on one image"]
     table = Table(
         f"Means, images of BSD68: {len(files)}",
         head,

@@ -18,9 +18,9 @@ Settings = Mapping[str, int]
 
 
 class Check(NamedTuple):
-    """One claim with its tolerance, what was measured, and whether it holds; None if that cannot be told.
+    """One claim with its tolerance, what was measured, and whether it holds; None if that cannot be judged.
 
-    `reason` says why, if it does not hold or cannot be told.
+    `reason` says why, if it does not hold or cannot be judged.
     """
 
     claim: str

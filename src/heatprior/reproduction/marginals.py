@@ -20,7 +20,7 @@ from heatprior.kernels.threads import for_each
 from heatprior.priors.experts import Experts
 from heatprior.priors.patch import PatchPrior
 
-FINE = 2**15  # bins of the clean responses
+HISTOGRAM_BINS = 2**15  # of the clean responses
 BINS = 201  # of an interval in which densities are compared
 SURE = 0.1  # relative standard error of a density up to which its logarithm is compared
 TAIL = 0.005  # of the responses on either side
@@ -72,7 +72,7 @@ class Responses:
     def count(cls, responses: FloatArray, largest_tau: float) -> Responses:
         """Count responses (n,), with room for noise of `largest_tau`."""
         end = 1.01 * float(np.abs(responses).max()) + 8.0 * largest_tau + 1e-6
-        counts, _ = np.histogram(responses, FINE, (-end, end))
+        counts, _ = np.histogram(responses, HISTOGRAM_BINS, (-end, end))
         return cls(counts.astype(np.float64), end)
 
     @cached_property
@@ -80,9 +80,9 @@ class Responses:
         return np.asarray(fft.rfft(self.counts / self.counts.sum()))
 
     def cumulative(self, tau: float) -> FloatArray:
-        """The distribution function under noise of `tau` at the edges of the fine bins, (FINE + 1,)."""
-        frequency = fft.rfftfreq(FINE, 2.0 * self.end / FINE)
-        mass = fft.irfft(self._spectrum * np.exp(-2.0 * (np.pi * frequency * tau) ** 2), FINE)
+        """The distribution function under noise of `tau` at the edges of the fine bins, (HISTOGRAM_BINS + 1,)."""
+        frequency = fft.rfftfreq(HISTOGRAM_BINS, 2.0 * self.end / HISTOGRAM_BINS)
+        mass = fft.irfft(self._spectrum * np.exp(-2.0 * (np.pi * frequency * tau) ** 2), HISTOGRAM_BINS)
         return np.concatenate([[0.0], np.cumsum(np.maximum(mass, 0.0))])
 
 
@@ -91,7 +91,7 @@ class NoisyResponses:
 
     def __init__(self, clean: Responses, tau: float) -> None:
         self._tau, self._patches = tau, float(clean.counts.sum())
-        self._edges = np.linspace(-clean.end, clean.end, FINE + 1)
+        self._edges = np.linspace(-clean.end, clean.end, HISTOGRAM_BINS + 1)
         self._cumulative = clean.cumulative(tau)
         self._half = clean.cumulative(tau / np.sqrt(2.0)) if tau > 0.0 else None  # under half the variance
 

@@ -25,7 +25,7 @@ from heatprior.priors.bands import Shape, image_of, transformed
 from heatprior.priors.convolutional import ConvolutionalPrior
 
 MOST_COMPONENTS = 1_000_000
-ROOM = 1 << 22  # numbers in memory at once
+CHUNK_NUMBERS = 1 << 22  # in memory at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +83,7 @@ class MultipliedOut:
             log_weights = _log_weights(band, self.prior.experts.base_sigma**2)
             log_weights = log_weights - logsumexp(log_weights)
             places = flat @ band.axes.T
-            for start in range(0, len(flat), rows := max(1, ROOM // band.means.size)):
+            for start in range(0, len(flat), rows := max(1, CHUNK_NUMBERS // band.means.size)):
                 offsets = places[start : start + rows, None] - band.means  # (rows, C, m)
                 exponents = log_weights - 0.5 * (offsets**2).sum(axis=-1) / variance
                 total[start : start + rows] += logsumexp(exponents, axis=-1)

@@ -1,4 +1,4 @@
-"""The mean of −log f over the noise in the patches and the noise level asked for: its lowest point tells the noise.
+"""The mean of −log f over the noise in the patches and the noise level asked for: it is lowest at the true noise level.
 
 l(x, t) = −log f(x, t) + max_t log f(x, t), so that each patch's curve touches zero; E l(p + sigma n, t) over patches of
 images is the surface, and sqrt(2t) at its minimum the estimate of sigma.
@@ -26,7 +26,7 @@ ASKED = np.linspace(0.01, 0.4, 79)  # sqrt(2t), in steps of 0.005
 TRUE = np.linspace(0.02, 0.36, 18)  # sigma, in steps of 0.02; SLICE among them
 CLOSE = 0.05  # relative error of a "very good match"
 WEAK = 0.05  # noise below it is weak beside the texture of images
-FINE = 20  # points between two of ASKED, on a spline
+SPLINE_POINTS = 20  # between two of ASKED
 TEXTURE = (
     "At weak noise the fine texture of images counts, which the experts, no narrower than their components, "
     "describe as wider than it is at zero and narrower in the tails: the likelihood then prefers another level."
@@ -77,7 +77,7 @@ def mean_surprise(prior: PatchPrior, noisy: FloatArray) -> FloatArray:
 
 def lowest(surface: FloatArray) -> FloatArray:
     """sqrt(2t) at the minimum of each row, between the grid's points by a cubic spline."""
-    fine = np.linspace(ASKED[0], ASKED[-1], FINE * (len(ASKED) - 1) + 1)
+    fine = np.linspace(ASKED[0], ASKED[-1], SPLINE_POINTS * (len(ASKED) - 1) + 1)
     return np.asarray(fine[CubicSpline(ASKED, surface, axis=1)(fine).argmin(axis=1)])
 
 

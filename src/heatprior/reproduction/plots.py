@@ -1,4 +1,4 @@
-"""How the plots of all items look: one grid, one size of letters, colours that the colour-blind tell apart."""
+"""How the plots of all items look: one grid, one font size, colours that are distinct for the colour-blind."""
 
 from __future__ import annotations
 

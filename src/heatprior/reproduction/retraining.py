@@ -1,4 +1,4 @@
-"""Training the priors of the paper anew, with the settings that the shipped ones were trained with."""
+"""Retraining the priors of the paper, with the settings of the shipped ones."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def retrained(
     progress: Callable[[float], None] = lambda _: None,
     report: Callable[[str], None] = lambda _: None,
 ) -> dict[str, Path]:
-    """Files of priors trained anew; one that is there, with the same settings and images, is kept.
+    """Files of retrained priors; one that exists, with the same settings and images, is kept.
 
     Schedules of splitting are not part of a training: they are those of the shipped prior of the name. Priors of other
     kinds than patch priors are not trained here, and left out.

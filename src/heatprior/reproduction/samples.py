@@ -26,8 +26,8 @@ PRIOR = "patch7"
 SEED = 1
 SHOWN = 64  # patches of each kind at each level
 GOOD = 0.05  # distance up to which a match is called good: no probability of a half-line is off by more than 5 points
-LEVEL = 0.05  # of the tests, all together
-LEAST_P = 1e-99  # smaller p-values are not told apart
+SIGNIFICANCE = 0.05  # of the tests, all together
+LEAST_P = 1e-99  # smaller p-values are shown as this one
 SLIGHTLY = 1.02  # times the standard deviation of the images, from which samples are noisier
 INDEPENDENT = (
     "In the prior the responses are independent. In images they are not: flat patches are flat to all filters, and "
@@ -70,7 +70,7 @@ def make(bench: Bench, settings: Settings) -> Finding:
         "sigmas": SIGMAS,
         "patches": count,
         "seed": SEED,
-        "level": LEVEL,
+        "level": SIGNIFICANCE,
         "strongest_filter_spread": spread,
         **{name: _summary(one) for name, one in (("samples", tests), ("other_patches_of_images", controls))},
     }
@@ -116,7 +116,7 @@ def _tested(pairs: list[tuple[FloatArray, FloatArray]]) -> tuple[FloatArray, Flo
     )
 
 
-def rejected(p_values: FloatArray, level: float = LEVEL) -> FloatArray:
+def rejected(p_values: FloatArray, level: float = SIGNIFICANCE) -> FloatArray:
     """Which hypotheses are rejected after Holm, with at most `level` probability of any false rejection; same shape."""
     order = np.argsort(p_values, axis=None)
     passes = p_values.ravel()[order] <= level / np.arange(p_values.size, 0, -1)
@@ -148,8 +148,8 @@ def _checks(tests: _Tests, controls: _Tests, spread: list[float], count: int) ->
             f"A good match over a wide range of t: Kolmogorov–Smirnov distance of the responses at most {GOOD} for "
             "every filter, at each σ > 0",
             f"worst filter {told} {at} (other patches of images: {of_control:.3f}); with {count:,} patches of each "
-            f"kind {seen[1:].sum()} of {seen[1:].size} differences at σ > 0 are significant at {LEVEL:.0%} after "
-            f"Holm, and {seen[0].sum()} of {seen[0].size} at σ = 0",
+            f"kind {seen[1:].sum()} of {seen[1:].size} differences at σ > 0 are significant at {SIGNIFICANCE:.0%} "
+            f"after Holm, and {seen[0].sum()} of {seen[0].size} at σ = 0",
             bool((worst[1:] <= GOOD).all()),
             OVERSMOOTH,
         ),
@@ -176,7 +176,7 @@ def _table(figures: dict[str, Any]) -> Table:
         rows += [
             [f"{name}: responses, median distance", *(f"{x:.3f}" for x in one["response_distance_median"])],
             [f"{name}: responses, worst filter", *(f"{x:.3f}" for x in one["response_distance_worst"])],
-            [f"{name}: filters told apart, of all", *(str(x) for x in one["responses_rejected"])],
+            [f"{name}: filters rejected, of all", *(str(x) for x in one["responses_rejected"])],
             [f"{name}: smallest p", *map(_probability, one["response_p_smallest"])],
             [f"{name}: norms, distance", *(f"{x:.3f}" for x in one["norm_distance"])],
             [f"{name}: norms, p", *map(_probability, one["norm_p"])],
