@@ -13,7 +13,7 @@ import typer
 
 @contextmanager
 def bar_over(count: int) -> Iterator[tuple[Callable[[float], None], Callable[..., None]]]:
-    """A progress bar on a terminal: a function that sets how many images are done, and one that prints lines above it."""
+    """A progress bar on a terminal: what sets how many images are done, and what prints lines above it."""
     from tqdm import tqdm
 
     shape = "{percentage:3.0f} %|{bar}| {elapsed}, {remaining} to go"

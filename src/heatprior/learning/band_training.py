@@ -23,7 +23,7 @@ from heatprior.learning.band_matching import LOGITS, NORMS, BandMatching, NoisyI
 from heatprior.learning.ipalm import IPalm
 from heatprior.learning.objective import Objective, Point
 from heatprior.learning.score_matching import NoisyBatch, ScoreMatching
-from heatprior.priors.bands import XIS, Bands, image_of, transformed
+from heatprior.priors.bands import NORM_RANGE, Bands, image_of, transformed
 from heatprior.priors.experts import PAPER_COMPONENTS, Experts
 from heatprior.priors.wavelet_bases import WaveletBasis
 
@@ -67,7 +67,7 @@ def start(bands: Bands, source: PatchSource, config: BandConfig) -> Point:
     norms = []
     for spectrum in spectra_of(bands, shape):
         largest = float(np.quantile(np.abs(image_of(spectrum * transformed(clean), shape)), 1.0 - TAIL_FRACTION))
-        norms.append(np.clip(config.reach / max(largest, XIS[0]), *XIS))
+        norms.append(np.clip(config.reach / max(largest, NORM_RANGE[0]), *NORM_RANGE))
     return [np.array(norms), np.array(Experts.student(bands.count, config.components, config.reach).logits)]
 
 
@@ -93,7 +93,7 @@ def learn_coefficients(
             drawn = clean[rng.integers(clean.size, size=(1, config.coefficients))]
             noise, sigma = rng.standard_normal(drawn.shape), _sigmas(config, config.coefficients, rng)
             loss = ScoreMatching([NoisyBatch(drawn, noise, sigma)], config.reach)
-            return Objective(loss.value, loss.gradient, (lambda filters: np.clip(filters, *XIS), None))
+            return Objective(loss.value, loss.gradient, (lambda filters: np.clip(filters, *NORM_RANGE), None))
 
         first: Point = [point[0][band].reshape(1, 1), point[1][band][None]]
         norm, logits = _minimise(first, objective, steps, config.averaged, lambda _, loss: losses.append(loss))
@@ -123,7 +123,7 @@ def learn_images(
         return [np.exp(scaled[NORMS] / units), scaled[LOGITS] / units[:, None]]
 
     def project(scaled: FloatArray) -> FloatArray:
-        return np.asarray(np.clip(scaled / units, *np.log(XIS)) * units)
+        return np.asarray(np.clip(scaled / units, *np.log(NORM_RANGE)) * units)
 
     def objective(step: int) -> Objective:
         loss = BandMatching(_batch(source, config, step), bands, config.reach)
