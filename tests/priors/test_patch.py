@@ -8,6 +8,7 @@ from scipy.special import ndtr
 from scipy.stats import kstest
 
 from heatprior import Experts, FilterBank, InvalidInputError, PatchPrior, tweedie
+from heatprior.reproduction.heat_residual import time_derivative
 
 every_patch_prior = pytest.mark.parametrize("prior", PATCH_PRIORS.values(), ids=PATCH_PRIORS)
 SMALL = {name: prior for name, prior in PATCH_PRIORS.items() if prior.filters.count <= 2}
@@ -59,8 +60,7 @@ def test_the_heat_equation_holds_with_the_experts_own_derivatives(prior, sigma):
     u, norms = prior.filters.analyse(y), prior.filters.norms
     laplacian = prior.experts.second_derivative(u, sigma * norms) @ norms**2
     drift = prior.experts.first_derivative(u, sigma * norms) ** 2 @ norms**2
-    step = min(laws.TIME_STEP * span_of(prior).narrowest(sigma) ** 2, sigma**2 / 4)
-    in_time = 2 * laws.derivative(lambda h: prior.log_prob(y, np.sqrt(max(sigma**2 + h, 0.0))), step)
+    in_time = time_derivative(prior.log_prob, y, sigma, span_of(prior).widths.min())
     # 1e-7 of the largest term; finite differences are in time only.
     np.testing.assert_allclose(in_time, laplacian + drift, rtol=0, atol=1e-7 * np.abs([laplacian, drift]).max())
 

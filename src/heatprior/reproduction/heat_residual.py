@@ -38,10 +38,15 @@ def heat_terms(
 ) -> HeatTerms:
     """At points y (..., a); `axes` (d, a) span what is modelled, `width` is that of the narrowest component, clean."""
     scale = float(np.hypot(width, sigma))
-    time_step = min(TIME_STEP * scale**2, sigma**2 / 4)
-    in_time = 2.0 * derivative(lambda h: log_prob(y, float(np.sqrt(max(sigma**2 + h, 0.0)))), time_step)
+    in_time = time_derivative(log_prob, y, sigma, width)
     curvatures = [_curvature(score, y, axis, sigma, SPACE_STEP * scale) for axis in axes]
     return HeatTerms(in_time, np.sum(curvatures, axis=0), np.square(score(y, sigma)).sum(axis=-1))
+
+
+def time_derivative(log_prob: LogDensity, y: FloatArray, sigma: float, width: float = 0.0) -> FloatArray:
+    """∂_t log f at points y (..., a), with t = sigma² / 2."""
+    step = min(TIME_STEP * (width**2 + sigma**2), sigma**2 / 4)
+    return 2.0 * derivative(lambda h: log_prob(y, float(np.sqrt(max(sigma**2 + h, 0.0)))), step)
 
 
 def derivative(function: Callable[[Any], FloatArray], step: Any) -> FloatArray:
