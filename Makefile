@@ -14,8 +14,8 @@ help: ## Show this list
 demo: $(VENV)/installed-base ## Denoise a photograph: out/demo.png
 	@$(BIN)/python experiments/demo.py out
 
-test: $(VENV)/installed-test ## Run the tests (ARGS="-k name" is handed to pytest)
-	$(BIN)/python -m pytest $(ARGS)
+test: $(VENV)/installed-test ## Run the tests on all cores (ARGS="-k name" is handed to pytest)
+	$(BIN)/python -m pytest -n auto --dist worksteal $(ARGS)
 
 check: $(VENV)/installed-check ## Check style and types
 	$(BIN)/ruff check
