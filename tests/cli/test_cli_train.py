@@ -251,8 +251,8 @@ def test_refuses_in_one_line_and_leaves_nothing(run: Run, workplace: Path, argum
 
 def test_an_empty_name_is_not_the_current_folder(run: Run, workplace: Path):
     Image.fromarray(np.zeros((50, 50), np.uint8)).save(workplace / "here.png")
-    assert_refused(run("train", "", "-o", "mine", *QUICK), "empty; give a folder")
-    assert_refused(run("train", "photos", "-o", "mine", "--validation", "", *QUICK), "empty; give a folder")
+    assert_refused(run("train", "", "-o", "mine", *QUICK), "empty; give a")
+    assert_refused(run("train", "photos", "-o", "mine", "--validation", "", *QUICK), "empty; give a")
     assert not (workplace / "mine").exists()
 
 

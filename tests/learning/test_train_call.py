@@ -110,8 +110,10 @@ def test_checkpoints_need_a_time_between_them(tmp_path, photos):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
-def test_the_second_interruption_does_not_wait_and_other_threads_ask_nothing():
-    before = signal.getsignal(signal.SIGINT)
+def test_the_second_interruption_does_not_wait_and_other_threads_ask_nothing(request):
+    before = signal.default_int_handler
+    inherited = signal.signal(signal.SIGINT, before)  # a shell starts jobs in the background that ignore it
+    request.addfinalizer(lambda: signal.signal(signal.SIGINT, inherited))
     with interruptible() as stop:
         assert not stop()
         signal.raise_signal(signal.SIGINT)

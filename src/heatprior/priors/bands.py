@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy import fft
 
 from heatprior.arrays import FloatArray
-from heatprior.errors import InvalidInputError, PriorFileError
+from heatprior.errors import InvalidInputError
 from heatprior.kernels.grids import EVERY, Grid
 from heatprior.kernels.lookup import look_up
 from heatprior.kernels.row_bands import Progress, Store
@@ -28,6 +28,7 @@ from heatprior.priors.arguments import LARGEST_GREY
 from heatprior.priors.experts import Experts
 from heatprior.priors.protocol import ImagePrior
 from heatprior.priors.schedules import Schedules, schedules_on
+from heatprior.priors.stored import with_card
 from heatprior.priors.whole_image_step import step_of_image
 from heatprior.store import PriorFile, write_prior_file
 
@@ -184,7 +185,7 @@ class BandPrior(Generic[BandsOf]):
             "components": f"{self.experts.logits.shape[1]} per band, over responses of ±{self.experts.reach:g}",
             "parameters": self.parameters,
         }
-        return facts | {key: value for key, value in self.card.items() if key not in facts}
+        return with_card(facts, self.card)
 
     def _save(self, path: str | PathLike[str], kind: str, tensors: dict[str, Any]) -> None:
         learnt: dict[str, Any] = {
@@ -193,15 +194,3 @@ class BandPrior(Generic[BandsOf]):
             "reach": np.array([self.experts.reach]),
         }
         write_prior_file(Path(path), PriorFile(kind, {**learnt, **tensors}, self.card))
-
-
-def experts_from(log_weights: NDArray[Any], reach: NDArray[Any]) -> Experts:
-    """The experts of a file; refuses weights off the simplex."""
-    if log_weights.ndim != 2 or log_weights.size == 0 or reach.shape != (1,):
-        raise PriorFileError(f"log_weights {log_weights.shape} and reach {reach.shape} are not (J, L) and (1,)")
-    with np.errstate(over="ignore"):
-        totals = np.exp(log_weights.astype(np.float64)).sum(axis=1)
-    if not np.abs(totals - 1.0).max() < 1e-4:
-        worst = int(np.abs(totals - 1.0).argmax())
-        raise PriorFileError(f"the weights of expert {worst} sum to {totals[worst]:.6g} instead of 1")
-    return Experts(log_weights, float(reach[0]))

@@ -26,14 +26,13 @@ from heatprior.priors.bands import (
     BandPrior,
     Shape,
     as_images,
-    experts_from,
     image_of,
     of_type,
     one_by_one,
     shrunk,
     transformed,
 )
-from heatprior.priors.experts import Experts
+from heatprior.priors.experts import Experts, experts_from
 from heatprior.priors.langevin import annealed_langevin, falling_levels
 from heatprior.priors.tilings import Tiling
 from heatprior.store import PriorFile

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from scipy.special import log_softmax
 
 from heatprior.arrays import FloatArray
-from heatprior.errors import InvalidInputError
+from heatprior.errors import InvalidInputError, PriorFileError
 from heatprior.kernels.expert_moments import MixtureMoments, mixture_moments
 
 PAPER_COMPONENTS = 125
@@ -142,3 +142,15 @@ class Experts:
             component[:, j] = np.searchsorted(steps[:-1], uniform[:, j], side="right")
         width = np.sqrt(self.base_sigma**2 + np.square(tau))
         return self.means[component] + width * rng.standard_normal(uniform.shape)
+
+
+def experts_from(log_weights: FloatArray, reach: FloatArray) -> Experts:
+    """The experts of a file: log w_jl (J, L) and the reach (1,); refuses weights off the simplex."""
+    if log_weights.ndim != 2 or log_weights.size == 0 or reach.shape != (1,):
+        raise PriorFileError(f"log_weights {log_weights.shape} and reach {reach.shape} are not (J, L) and (1,)")
+    with np.errstate(over="ignore"):
+        totals = np.exp(log_weights.astype(np.float64)).sum(axis=1)
+    if not np.abs(totals - 1.0).max() < 1e-4:
+        worst = int(np.abs(totals - 1.0).argmax())
+        raise PriorFileError(f"the weights of expert {worst} sum to {totals[worst]:.6g} instead of 1")
+    return Experts(log_weights, float(reach[0]))

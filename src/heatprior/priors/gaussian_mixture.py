@@ -33,6 +33,7 @@ from heatprior.priors.mixture_likelihood import MixtureLikelihood
 from heatprior.priors.mixture_step import step_of_mixture
 from heatprior.priors.protocol import Posterior
 from heatprior.priors.schedules import OF_MIXTURES, Schedules, schedules_on
+from heatprior.priors.stored import with_card
 from heatprior.store import PriorFile, write_prior_file
 
 KIND = "mixture"
@@ -228,7 +229,7 @@ class GaussianMixturePrior:
             "contrasts": f"{contrasts}, from {self.contrasts.min():.3g} to {self.contrasts.max():.3g}",
             "parameters": self.parameters,
         }
-        return facts | {key: value for key, value in self.card.items() if key not in facts}
+        return with_card(facts, self.card)
 
     def save(self, path: str | PathLike[str], *, dtype: DTypeLike = np.float32) -> None:
         """Write the prior as one safetensors file, parameters in float32, or in float16: half the size.

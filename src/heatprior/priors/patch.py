@@ -26,13 +26,14 @@ from heatprior.kernels.row_bands import Progress, Store
 from heatprior.kernels.threads import for_each
 from heatprior.noise_model import Noise
 from heatprior.priors.arguments import as_patches, as_sigma, in_double
-from heatprior.priors.experts import Experts
+from heatprior.priors.experts import Experts, experts_from
 from heatprior.priors.explicit_mixture import ExplicitMixture
 from heatprior.priors.filters import FilterBank
 from heatprior.priors.patch_likelihood import PatchLikelihood
 from heatprior.priors.patch_step import step_of_patch_prior
 from heatprior.priors.protocol import Posterior
 from heatprior.priors.schedules import Schedules, schedules_on
+from heatprior.priors.stored import with_card
 from heatprior.store import PriorFile, write_prior_file
 
 KIND = "patch"
@@ -178,7 +179,7 @@ class PatchPrior:
             "components": f"{self.experts.logits.shape[1]} per filter, over responses of ±{self.experts.reach:g}",
             "parameters": self.parameters,
         }
-        return facts | {key: value for key, value in self.card.items() if key not in facts}
+        return with_card(facts, self.card)
 
     def as_gaussian_mixture(self) -> ExplicitMixture:
         """The same density written out as L^J Gaussians on the patch space (Theorem 1). For tiny J and L only.
@@ -218,14 +219,9 @@ class PatchPrior:
                 f"filters {filters.shape}, log_weights {log_weights.shape} and reach {reach.shape} "
                 "are not (J, b, b), (J, L) and (1,)"
             )
-        with np.errstate(over="ignore"):
-            totals = np.exp(log_weights.astype(np.float64)).sum(axis=1)
-        if not np.abs(totals - 1.0).max() < 1e-4:
-            worst = int(np.abs(totals - 1.0).argmax())
-            raise PriorFileError(f"the weights of expert {worst} sum to {totals[worst]:.6g} instead of 1")
         try:
             bank = FilterBank(filters.reshape(len(filters), -1))
-            return cls(bank, Experts(log_weights, float(reach[0])), contents.card)
+            return cls(bank, experts_from(log_weights, reach), contents.card)
         except InvalidInputError as error:
             raise PriorFileError(str(error)) from error
 

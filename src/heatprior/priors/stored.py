@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from os import PathLike
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
 from heatprior.priors.protocol import Prior
 
@@ -21,3 +22,8 @@ class StoredPrior(Prior, Protocol):
     def save(self, path: str | PathLike[str]) -> None:
         """Write the prior as one safetensors file."""
         ...
+
+
+def with_card(facts: dict[str, object], card: Mapping[str, Any]) -> dict[str, object]:
+    """The facts of a prior, and those of its card that they do not name already."""
+    return facts | {key: value for key, value in card.items() if key not in facts}

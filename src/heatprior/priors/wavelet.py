@@ -27,14 +27,13 @@ from heatprior.priors.bands import (
     Shape,
     Spectrum,
     as_images,
-    experts_from,
     image_of,
     of_type,
     one_by_one,
     shrunk,
     transformed,
 )
-from heatprior.priors.experts import Experts
+from heatprior.priors.experts import Experts, experts_from
 from heatprior.priors.protocol import Posterior
 from heatprior.priors.wavelet_bases import WaveletBasis
 from heatprior.store import PriorFile
