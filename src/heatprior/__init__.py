@@ -31,21 +31,31 @@ if TYPE_CHECKING:
     from heatprior.priors.wavelet import WaveletPrior
     from heatprior.restoration.adaptation import adapt
     from heatprior.restoration.denoising import denoise
+    from heatprior.restoration.operators.blur import Blur
+    from heatprior.restoration.operators.downsample import Downsample
+    from heatprior.restoration.operators.fourier import Fourier
+    from heatprior.restoration.operators.mask import Mask
+    from heatprior.restoration.restore import restore
+    from heatprior.restoration.restoring import RestoringStep
     from heatprior.zoo import load
 
 # Where each public name lives. They are imported when first used: `import heatprior` costs nothing.
 _HOME = {
+    "Blur": "restoration.operators.blur",
     "ConvolutionalPrior": "priors.convolutional",
     "DataMissingError": "errors",
     "DiffusedPrior": "priors.protocol",
+    "Downsample": "restoration.operators.downsample",
     "Experts": "priors.experts",
     "FilterBank": "priors.filters",
+    "Fourier": "restoration.operators.fourier",
     "GaussianMixturePrior": "priors.gaussian_mixture",
     "HeatpriorError": "errors",
     "ImageFileError": "errors",
     "ImagePrior": "priors.protocol",
     "InvalidInputError": "errors",
     "LocalNoise": "noise.estimation",
+    "Mask": "restoration.operators.mask",
     "MixtureConfig": "learning.mixture_training",
     "NoiseLevel": "noise.levels",
     "NoiseReport": "noise.estimation",
@@ -53,6 +63,7 @@ _HOME = {
     "PatchPrior": "priors.patch",
     "Posterior": "priors.protocol",
     "PriorFileError": "errors",
+    "RestoringStep": "restoration.restoring",
     "TrainingConfig": "learning.patch_training",
     "TrainingError": "errors",
     "WaveletPrior": "priors.wavelet",
@@ -62,22 +73,27 @@ _HOME = {
     "estimate_sigma": "noise.levels",
     "load": "zoo",
     "noise_map": "noise.estimation",
+    "restore": "restoration.restore",
     "train": "learning.train",
     "tweedie": "priors.protocol",
 }
 
 __all__ = [
+    "Blur",
     "ConvolutionalPrior",
     "DataMissingError",
     "DiffusedPrior",
+    "Downsample",
     "Experts",
     "FilterBank",
+    "Fourier",
     "GaussianMixturePrior",
     "HeatpriorError",
     "ImageFileError",
     "ImagePrior",
     "InvalidInputError",
     "LocalNoise",
+    "Mask",
     "MixtureConfig",
     "NoiseLevel",
     "NoiseReport",
@@ -85,6 +101,7 @@ __all__ = [
     "PatchPrior",
     "Posterior",
     "PriorFileError",
+    "RestoringStep",
     "TrainingConfig",
     "TrainingError",
     "WaveletPrior",
@@ -94,6 +111,7 @@ __all__ = [
     "estimate_sigma",
     "load",
     "noise_map",
+    "restore",
     "train",
     "tweedie",
 ]

@@ -140,3 +140,10 @@ def as_noise_level(sigma: ArrayLike, pixels: NDArray[Any], channel_axis: int | N
         + ("" if channel_axis is None else f"{channels.shape[-3]} numbers (one per channel), ")
         + f"or a map {channels.shape[-2:]} or {pixels.shape}"
     )
+
+
+def integer_limits(dtype: np.dtype[Any]) -> tuple[float, float]:
+    """The range of an integer type, to the nearest numbers within it that float32 has."""
+    limits = np.iinfo(dtype)
+    highest = np.float32(limits.max)
+    return float(limits.min), float(highest if int(highest) <= limits.max else np.nextafter(highest, np.float32(0)))

@@ -17,7 +17,14 @@ from heatprior.noise.estimation import NoiseReport, check_kind, estimate_noise
 from heatprior.noise_model import ConstantNoise, Noise, NoiseMap, mixed_noise
 from heatprior.pixels.channels import ALONE, COLOUR, is_alpha, mixed
 from heatprior.pixels.gaps import with_all_or_no_channel_missing
-from heatprior.pixels.inputs import as_channels, as_noise_level, as_pixels, as_white, warn_of_unlikely_units
+from heatprior.pixels.inputs import (
+    as_channels,
+    as_noise_level,
+    as_pixels,
+    as_white,
+    integer_limits,
+    warn_of_unlikely_units,
+)
 from heatprior.priors.protocol import DiffusedPrior
 from heatprior.restoration.adaptation import as_mixture
 from heatprior.restoration.recipes import Recipe, scales_on
@@ -187,11 +194,4 @@ def _store(parts: list[FloatArray], weights: FloatArray, noisy: NDArray[Any], cl
             clean[rows] = values
             np.copyto(clean[rows], np.nan, where=np.isnan(noisy[rows]))
         else:
-            clean[rows] = np.clip(np.rint(values), *_limits(clean.dtype))
-
-
-def _limits(dtype: np.dtype[Any]) -> tuple[float, float]:
-    """The range of an integer type, to the nearest numbers within it that float32 has."""
-    limits = np.iinfo(dtype)
-    highest = np.float32(limits.max)
-    return float(limits.min), float(highest if int(highest) <= limits.max else np.nextafter(highest, np.float32(0)))
+            clean[rows] = np.clip(np.rint(values), *integer_limits(clean.dtype))

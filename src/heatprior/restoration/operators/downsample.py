@@ -1,0 +1,101 @@
+"""Smaller images: convolution, then every f-th pixel. Closed form by the Fourier transform where images are cyclic."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.fft import irfft2, rfft2
+
+from heatprior.arrays import FloatArray
+from heatprior.errors import InvalidInputError
+from heatprior.restoration.operators.blur import cyclic_blur
+from heatprior.restoration.operators.edges import check_edges, seen_through, within
+from heatprior.restoration.operators.kernels import as_kernel, bicubic_kernel, transfer_function
+from heatprior.restoration.operators.measurement import Data, Measurement, two_sides
+
+LARGEST_FACTOR = 16
+
+
+@dataclass(frozen=True, eq=False)
+class Downsample:
+    """y = every `factor`-th pixel of k ∗ x in either direction.
+
+    `kernel` is "bicubic", the antialiased reduction of most programs, or an array (h, w), of sum one as a rule. A pixel
+    of y lies in the middle of the factor×factor pixels that it stands for, and so does the kernel where it can: where
+    factor and kernel are not both even or both odd, it lies half a pixel further up and left.
+    `edges` are "unknown" or "cyclic", as for `Blur`.
+    """
+
+    factor: int
+    kernel: ArrayLike | str = "bicubic"
+    edges: str = "unknown"
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.factor, int | np.integer) or not 1 <= self.factor <= LARGEST_FACTOR:
+            raise InvalidInputError(
+                f"the factor is {self.factor!r}; expected a whole number from 1 to {LARGEST_FACTOR}"
+            )
+        if isinstance(self.kernel, str) and self.kernel != "bicubic":
+            raise InvalidInputError(f"the kernel is {self.kernel!r}; expected 'bicubic' or an array (h, w)")
+        kernel = bicubic_kernel(self.factor) if isinstance(self.kernel, str) else as_kernel(self.kernel)
+        object.__setattr__(self, "kernel", kernel)
+        check_edges(self.edges)
+
+    @property
+    def data_are_an_image(self) -> bool:
+        """Always."""
+        return True
+
+    def on(self, data_shape: tuple[int, ...]) -> Measurement:
+        """For data (h, w); the image has (factor h, factor w) pixels."""
+        small, f, kernel = two_sides(data_shape), int(self.factor), np.asarray(self.kernel)
+        transfer_function(kernel, (f * small[0], f * small[1]))  # refuses kernels that are larger than the image
+        if self.edges == "cyclic":
+            return cyclic_downsample(kernel, f, small)
+        # pixels of y, on either side, that the kernel reaches beyond its own block
+        beyond = [-(-max(0, (side - f + 1) // 2) // f) for side in kernel.shape]
+        if not any(beyond):
+            return replace(cyclic_downsample(kernel, f, small), is_cyclic=False)
+        window = within(beyond, small)
+        inside = within((f * beyond[0], f * beyond[1]), (f * small[0], f * small[1]))
+        whole = (small[0] + 2 * beyond[0], small[1] + 2 * beyond[1])
+        return seen_through(cyclic_downsample(kernel, f, whole), window, inside)
+
+
+def cyclic_downsample(kernel: FloatArray, factor: int, small: tuple[int, int]) -> Measurement:
+    """(AᵀA + ratio)⁻¹ = (1 − Aᵀ (A Aᵀ + ratio)⁻¹ A) / ratio, by Woodbury: A Aᵀ is cyclic on the small image.
+
+    Frequencies that fall onto one another when pixels are left out add up there: A Aᵀ multiplies by the mean of |K|²
+    over the factor² of them.
+    """
+    shape = (factor * small[0], factor * small[1])
+    # the kernel covers the pixels of a block from (factor − side) // 2 on; a convolution turns it by 180°
+    centre = tuple((factor - side) // 2 + side - 1 for side in kernel.shape)
+    blur = cyclic_blur(kernel, shape, centre)
+    autocorrelation = blur.forward(blur.adjoint(_impulse(shape)))[::factor, ::factor]
+    power = rfft2(autocorrelation).real
+
+    def forward(image: FloatArray) -> Data:
+        return blur.forward(image)[::factor, ::factor]
+
+    def adjoint(data: Data) -> FloatArray:
+        spread = np.zeros(shape)
+        spread[::factor, ::factor] = data
+        return blur.adjoint(spread)
+
+    def inverse(right: FloatArray, ratio: float) -> FloatArray:
+        inner = irfft2(rfft2(forward(right)) / (power + ratio), s=small)
+        return np.asarray((right - adjoint(inner)) / ratio)
+
+    def first_guess(data: Data) -> FloatArray:
+        return np.repeat(np.repeat(data, factor, axis=0), factor, axis=1)
+
+    return Measurement(shape, small, forward, adjoint, inverse, first_guess=first_guess, is_cyclic=True)
+
+
+def _impulse(shape: tuple[int, int]) -> FloatArray:
+    image = np.zeros(shape)
+    image[0, 0] = 1.0
+    return image

@@ -1,0 +1,57 @@
+"""Some frequencies were seen and the others not, as in magnetic resonance imaging: closed form, one by one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.fft import fft2, ifft2
+
+from heatprior.arrays import FloatArray
+from heatprior.errors import InvalidInputError
+from heatprior.restoration.operators.measurement import Data, Measurement, two_sides
+
+
+@dataclass(frozen=True, eq=False)
+class Fourier:
+    """y = m · (orthonormal Fourier transform of x): `mask` (H, W) is True where a frequency was seen.
+
+    Mask and data are in the order of `numpy.fft.fft2`, the constant first; y is of no account elsewhere. `sigma` is
+    that of the real and of the imaginary part. The image is real: each frequency tells of its mirror image too.
+    """
+
+    mask: ArrayLike
+
+    def __post_init__(self) -> None:
+        values = np.asarray(self.mask)
+        if values.ndim != 2 or values.dtype.kind not in "iufb":
+            raise InvalidInputError(f"the mask has shape {values.shape} and type {values.dtype}; expected (H, W), bool")
+        if not values.any():
+            raise InvalidInputError("the mask has no valid frequency; it must be True where frequencies were seen")
+        object.__setattr__(self, "mask", values != 0)
+
+    @property
+    def data_are_an_image(self) -> bool:
+        """Never."""
+        return False
+
+    def on(self, data_shape: tuple[int, ...]) -> Measurement:
+        """For data of the shape of the mask."""
+        shape = two_sides(data_shape)
+        seen = np.asarray(self.mask)
+        if seen.shape != shape:
+            raise InvalidInputError(f"the mask has shape {seen.shape} but the data {shape}; expected the same")
+        mirrored = np.roll(seen[::-1, ::-1], (1, 1), axis=(0, 1))  # at −frequency
+        often = (seen + mirrored.astype(np.float64)) / 2.0  # AᵀA of real images
+
+        def forward(image: FloatArray) -> Data:
+            return np.where(seen, fft2(image, norm="ortho"), 0.0)
+
+        def adjoint(data: Data) -> FloatArray:
+            return np.asarray(ifft2(np.where(seen, data, 0.0), norm="ortho").real)
+
+        def inverse(right: FloatArray, ratio: float) -> FloatArray:
+            return np.asarray(ifft2(fft2(right) / (often + ratio)).real)
+
+        return Measurement(shape, shape, forward, adjoint, inverse, blind=~seen, is_complex=True, is_cyclic=True)

@@ -1,0 +1,53 @@
+"""Some pixels were seen and the others not: closed form, pixel by pixel."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from heatprior.arrays import FloatArray
+from heatprior.errors import InvalidInputError
+from heatprior.pixels.gaps import fill_missing
+from heatprior.restoration.operators.measurement import Data, Measurement, two_sides
+
+
+@dataclass(frozen=True, eq=False)
+class Mask:
+    """y = m x: `mask` (H, W) is True, or not zero, where a pixel was seen; y is of no account elsewhere."""
+
+    mask: ArrayLike
+
+    def __post_init__(self) -> None:
+        values = np.asarray(self.mask)
+        if values.ndim != 2 or values.dtype.kind not in "iufb":
+            raise InvalidInputError(f"the mask has shape {values.shape} and type {values.dtype}; expected (H, W), bool")
+        if not values.any():
+            raise InvalidInputError("the mask has no valid pixel; it must be True, or not zero, where pixels were seen")
+        object.__setattr__(self, "mask", values != 0)
+
+    @property
+    def data_are_an_image(self) -> bool:
+        """Always, with gaps."""
+        return True
+
+    def on(self, data_shape: tuple[int, ...]) -> Measurement:
+        """For data of the shape of the mask."""
+        shape = two_sides(data_shape)
+        seen = np.asarray(self.mask)
+        if seen.shape != shape:
+            raise InvalidInputError(f"the mask has shape {seen.shape} but the image {shape}; expected the same")
+
+        def masked(values: Data) -> Data:
+            return np.where(seen, values, 0.0)
+
+        def inverse(right: FloatArray, ratio: float) -> FloatArray:
+            return np.asarray(right / (seen + ratio))
+
+        def first_guess(data: Data) -> FloatArray:
+            image = np.where(seen, data, np.nan)
+            fill_missing(image)
+            return np.asarray(image)
+
+        return Measurement(shape, shape, masked, masked, inverse, first_guess=first_guess, blind=~seen)

@@ -1,0 +1,156 @@
+"""Restoring an image from data y = A x + noise: the data's half and the prior's half of a step, in turn.
+
+Plug-and-play half-quadratic splitting, at noise levels that fall from what the data leave undetermined to what their
+noise does: x ← the estimate z drawn to the data (`data_step.py`), z ← E[X | X + level n = x], averaged over patches
+(the prior's own denoising step). Levels and weights are the same for every operator, chosen on validation images.
+
+What is minimised: docs/inverse.md. In short, with posterior means and falling levels no one function is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple, cast
+
+import numpy as np
+
+from heatprior.arrays import FloatArray
+from heatprior.kernels.grids import Grid
+from heatprior.kernels.row_bands import Progress, part_of
+from heatprior.noise_model import ConstantNoise
+from heatprior.priors.protocol import ImagePrior, Prior
+from heatprior.restoration.data_step import drawn_to_data
+from heatprior.restoration.entry_checks import examine
+from heatprior.restoration.operators.applied import Counted, weighted
+from heatprior.restoration.operators.measurement import Data, Measurement
+from heatprior.restoration.recipes import Recipe, scales_on
+from heatprior.restoration.splitting import METHODS, check_holds_a_patch
+
+START = 30 / 255  # the first noise level: what the data leave undetermined, at most
+END = 0.8  # the last one, over the noise of the data as it is in the image
+FINEST = 1 / 255  # the last one, at least: what is less is not seen
+FALL = 0.68  # of the level from step to step, about
+TRUST = 0.3  # in the data against the prior: tau² = level² / TRUST
+PRECISION = 0.05  # of conjugate gradients, over the level
+STRIDE = 3  # pixels between patches; each step begins them elsewhere
+SPREAD = 0.5  # root mean square of grey levels, before anything is known
+LEAST_SIGMA = 0.25 / 255  # of estimated noise: rounding alone leaves as much
+MOST_PATCHES = 4096  # whose density is taken for the energy
+
+
+class RestoringStep(NamedTuple):
+    """What a step led to; step 0 is the image to begin with."""
+
+    step: int
+    steps: int
+    level: float  # the noise level that the prior was told, grey levels being 0 to 1
+    residual: float  # root mean square of (A z − y) / sigma: one, if z is the truth
+    energy: float  # mean of −log f per pixel of z, of patches side by side, at the last level of all steps
+    applications: int  # of A and of Aᵀ, since the beginning
+
+
+Report = Callable[[RestoringStep], object]
+
+
+def noise_levels(sigma: float) -> FloatArray:
+    """What the prior is told, step by step; `sigma` is the noise of the data as it is in the image: over ‖A‖."""
+    last = max(END * sigma, FINEST)
+    first = max(START, 2.0 * last)
+    return np.geomspace(first, last, 1 + round(np.log(last / first) / np.log(FALL)))
+
+
+class Restorer(NamedTuple):
+    """A prior, and whom to tell of the steps."""
+
+    prior: Prior
+    report: Report | None = None
+
+    def restore(
+        self, data: Data, measurement: Measurement, sigma: FloatArray, progress: Progress | None = None
+    ) -> FloatArray:
+        """The image (H, W), grey levels being 0 to 1, of which these data were measured; `sigma` is () or as data."""
+        data, measurement, level = weighted(data, measurement, sigma)
+        check_holds_a_patch(np.empty(measurement.image_shape, bool), self.prior)
+        counted = Counted(measurement)
+        nature = examine(counted.measurement)
+        if nature.is_turn:
+            image = counted.measurement.adjoint(data) / nature.norm**2
+            z, levels = self._denoised(image, level / nature.norm, progress), np.array([level / nature.norm])
+            self._tell(1, levels, z, data, counted, level)
+        else:
+            levels = noise_levels(level / nature.norm)
+            z = self._alternate(data, counted, level, levels, progress)
+        return z if measurement.inside is None else z[measurement.inside]
+
+    def _alternate(
+        self, data: Data, counted: Counted, sigma: float, levels: FloatArray, progress: Progress | None
+    ) -> FloatArray:
+        """z after the last step."""
+        measurement = counted.measurement
+        z = _first_estimate(measurement, data, sigma)
+        for number, level in enumerate(levels.tolist()):
+            misfit = self._tell(number, levels, z, data, counted, sigma)
+            if misfit is None:
+                misfit = data - measurement.forward(z)
+            x = drawn_to_data(measurement, z, misfit, TRUST * (sigma / level) ** 2, PRECISION * level)
+            z = self._prior_step(x, level, number, measurement, part_of(progress, number, len(levels)))
+        self._tell(len(levels), levels, z, data, counted, sigma)
+        return z
+
+    def _prior_step(
+        self, x: FloatArray, level: float, number: int, measurement: Measurement, progress: Progress | None
+    ) -> FloatArray:
+        """One step of empirical Bayes; beyond its edges the image goes on as the measurement says."""
+        size = max(self.prior.patch_shape, default=1)
+        margin = min(size - 1, min(x.shape) - 1)
+        image = np.pad(x, margin, mode="wrap" if measurement.is_cyclic else "reflect").astype(np.float32)
+        result = np.empty(image.shape)
+
+        def store(rows: slice, change: FloatArray) -> None:
+            np.add(image[rows], change, out=result[rows])
+
+        stride = min(STRIDE, size)
+        grid = Grid(stride, number % stride)
+        self.prior.denoise_step(image, ConstantNoise(level), store, progress, grid=grid)
+        return result[margin : margin + x.shape[0], margin : margin + x.shape[1]]
+
+    def _denoised(self, image: FloatArray, sigma: float, progress: Progress | None) -> FloatArray:
+        """As `hp.denoise` does."""
+        recipe = Recipe(METHODS["hqs"], scales=scales_on(self.prior.card, "hqs"))
+        return recipe.follow(image.astype(np.float32), sigma, self.prior, progress)
+
+    def _tell(
+        self, step: int, levels: FloatArray, z: FloatArray, data: Data, counted: Counted, sigma: float
+    ) -> Data | None:
+        """Report a step, if anybody wants to know; then y − A z is known."""
+        if self.report is None:
+            return None
+        misfit = np.asarray(data - counted.measurement.forward(z))
+        squares = np.square(misfit.real).sum() + np.square(misfit.imag).sum()
+        residual = float(np.sqrt(squares / counted.seen)) / sigma
+        level = float(levels[max(step - 1, 0)])
+        told = energy(self.prior, z, float(levels[-1]))
+        self.report(RestoringStep(step, len(levels), level, residual, told, counted.applications))
+        return misfit
+
+
+def energy(prior: Prior, image: FloatArray, level: float) -> float:
+    """Mean of −log f(·, level) per pixel: of a prior of whole images, or of patches side by side."""
+    values = np.asarray(image, np.float32)
+    if not prior.patch_shape:
+        unit = cast("ImagePrior", prior).unit
+        whole = np.pad(values, [(0, -length % unit) for length in values.shape], mode="symmetric")
+        return -float(prior.log_prob(whole, level)) / whole.size
+    size = prior.patch_shape[0]
+    height, width = (length // size for length in values.shape)
+    every = max(1, int(np.ceil(np.sqrt(height * width / MOST_PATCHES))))
+    patches = values[: height * size, : width * size].reshape(height, size, width, size).swapaxes(1, 2)
+    return -float(np.mean(prior.log_prob(patches[::every, ::every].reshape(-1, size**2), level))) / size**2
+
+
+def _first_estimate(measurement: Measurement, data: Data, sigma: float) -> FloatArray:
+    """The data themselves where they look like an image; else what explains them, as near to zero as that allows."""
+    if measurement.first_guess is not None:
+        return np.asarray(measurement.first_guess(data), np.float64)
+    nothing = np.zeros(measurement.image_shape)
+    return drawn_to_data(measurement, nothing, data, (sigma / SPREAD) ** 2, PRECISION * START)

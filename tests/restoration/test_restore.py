@@ -1,0 +1,190 @@
+"""`hp.restore`: with the identity it denoises, it counts what it says, and colour, types and stacks go through."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.sparse import diags_array, eye_array
+from scipy.sparse.linalg import LinearOperator
+from synthetic import landscape, oriented_mixture
+
+import heatprior as hp
+from heatprior.data.trials import psnr
+from heatprior.priors.handmade import dct_prior
+from heatprior.restoration.operators.kernels import gaussian_kernel
+from heatprior.restoration.restoring import noise_levels
+
+SHAPE = (48, 56)
+SIGMA = 0.02
+
+
+@pytest.fixture(scope="module")
+def prior():
+    return oriented_mixture(3)
+
+
+@pytest.fixture(scope="module")
+def image():
+    return landscape(SHAPE, np.random.default_rng(0)).astype(np.float32)
+
+
+def noise(seed=1, shape=SHAPE):
+    return SIGMA * np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
+
+
+@pytest.mark.parametrize(
+    ("operator", "shape"),
+    [
+        (hp.Mask(np.ones(SHAPE)), None),
+        (hp.Blur([[1.0]]), None),
+        (hp.Downsample(1, [[1.0]]), None),
+        (eye_array(48 * 56), SHAPE),
+    ],
+)
+def test_restoring_with_the_identity_is_denoising(operator, shape, prior, image):
+    noisy = image + noise()
+    restored = hp.restore(noisy, operator, SIGMA, prior=prior, shape=shape)
+    np.testing.assert_allclose(restored, hp.denoise(noisy, SIGMA, prior=prior), atol=1e-6)
+    assert np.abs(restored - hp.denoise(noisy, 1.1 * SIGMA, prior=prior)).max() > 1e-4
+
+
+def test_restoring_with_a_turn_is_denoising(prior, image):
+    """The Fourier transform of an image with white noise holds the image with white noise; twice as strong, the same."""
+    noisy = image.astype(np.float64) + noise()
+    expected = hp.denoise(noisy, SIGMA, prior=prior)
+    spectrum = np.fft.fft2(noisy, norm="ortho")
+    restored = hp.restore(spectrum, hp.Fourier(np.ones(SHAPE)), SIGMA, prior=prior)
+    np.testing.assert_allclose(restored, expected, atol=1e-5)
+    doubled = hp.restore(2 * noisy, diags_array(np.full(noisy.size, 2.0)), 2 * SIGMA, prior=prior, shape=SHAPE)
+    np.testing.assert_allclose(doubled, expected, atol=1e-5)
+
+
+CASES = {
+    "blur": hp.Blur(gaussian_kernel(1.2)),
+    "cyclic blur": hp.Blur(gaussian_kernel(1.2), edges="cyclic"),
+    "mask": hp.Mask(np.random.default_rng(3).random(SHAPE) < 0.5),
+    "downsample": hp.Downsample(2),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_data_are_explained_and_the_image_is_nearer(name, prior, image):
+    operator = CASES[name]
+    small = (24, 28) if name == "downsample" else SHAPE
+    measurement = operator.on(small)
+    truth = np.zeros(measurement.image_shape)
+    truth[:] = np.resize(landscape(truth.shape, np.random.default_rng(0)), truth.shape)
+    y = measurement.forward(truth) + noise(1, small)
+    steps = []
+    restored = hp.restore(y, operator, SIGMA, prior=prior, report=steps.append)
+    inside = truth if measurement.inside is None else truth[measurement.inside]
+    guess = measurement.first_guess(y)
+    assert psnr(restored, inside) > psnr(guess if measurement.inside is None else guess[measurement.inside], inside) + 1
+    assert [step.step for step in steps] == list(range(len(steps)))
+    assert 0.5 < steps[-1].residual < 1.2
+    assert all(np.isfinite(step.energy) for step in steps)
+    np.testing.assert_array_equal(restored, hp.restore(y, operator, SIGMA, prior=prior))
+
+
+class Counting(LinearOperator):
+    """Every second pixel, counted."""
+
+    def __init__(self, pixels):
+        super().__init__(np.float64, (pixels // 2, pixels))
+        self.count = 0
+
+    def _matvec(self, x):
+        self.count += 1
+        return x.reshape(-1)[::2]
+
+    def _rmatvec(self, y):
+        self.count += 1
+        whole = np.zeros(self.shape[1])
+        whole[::2] = y.reshape(-1)
+        return whole
+
+
+def test_operators_are_applied_as_often_as_the_record_says(prior, image):
+    operator = Counting(image.size)
+    y = image.reshape(-1)[::2] + noise().reshape(-1)[::2]
+    steps = []
+    hp.restore(y, operator, SIGMA, prior=prior, shape=SHAPE, report=steps.append)
+    assert operator.count == steps[-1].applications > steps[0].applications > 0
+    quiet = Counting(image.size)
+    hp.restore(y, quiet, SIGMA, prior=prior, shape=SHAPE)
+    assert quiet.count == operator.count - 1  # the last residual is for the record alone
+
+
+def test_a_closed_form_and_conjugate_gradients_agree(prior, image):
+    seen = np.random.default_rng(4).random(SHAPE) < 0.6
+    y = image + noise()
+    closed = hp.restore(y, hp.Mask(seen), SIGMA, prior=prior)
+    with_nan = hp.restore(np.where(seen, y, np.nan), hp.Mask(np.ones(SHAPE)), SIGMA, prior=prior)
+    mapped = hp.restore(y, hp.Mask(seen), np.full(SHAPE, SIGMA), prior=prior)
+    for other in (with_nan, mapped):
+        assert np.abs(closed - other).max() < 5e-3  # conjugate gradients stop at a part of the noise
+    assert np.abs(closed - hp.restore(y, hp.Mask(~seen), SIGMA, prior=prior)).max() > 0.05
+
+
+def test_coils_of_magnetic_resonance_imaging(prior, image):
+    """A stacked operator: complex data of a real image, two coils, half of the frequencies."""
+    rng = np.random.default_rng(5)
+    rows, columns = np.indices(SHAPE)
+    coils = np.stack([np.exp(1j * rows / 30) * (0.3 + columns / 56), np.exp(-1j * columns / 20) * (1.3 - columns / 56)])
+    seen = rng.random(SHAPE) < 0.5
+
+    def forward(x):
+        return (seen * np.fft.fft2(coils * x.reshape(SHAPE), norm="ortho")).reshape(-1)
+
+    def adjoint(y):
+        back = np.fft.ifft2(seen * y.reshape(2, *SHAPE), norm="ortho")
+        return (coils.conj() * back).sum(axis=0).reshape(-1)
+
+    operator = LinearOperator((2 * image.size, image.size), matvec=forward, rmatvec=adjoint, dtype=np.complex128)
+    y = forward(image.reshape(-1)).reshape(2, *SHAPE)
+    y = y + seen * (noise(6, y.shape) + 1j * noise(7, y.shape))
+    restored = hp.restore(y, operator, SIGMA, prior=prior, shape=SHAPE)
+    assert restored.shape == SHAPE
+    assert restored.dtype == np.float64
+    assert psnr(restored, image) > psnr(adjoint(y).real.reshape(SHAPE), image) + 5
+
+
+def test_types_colours_and_stacks(prior, image):
+    kernel = gaussian_kernel(1.0)
+    colour = np.stack([image, 0.5 * image + 0.2, 1.0 - image])  # (3, H, W)
+    eight = np.rint(255 * colour).astype(np.uint8)
+    one = hp.restore(eight, hp.Blur(kernel), 2.0, prior=prior, channel_axis=0)
+    last = hp.restore(np.moveaxis(eight, 0, -1), hp.Blur(kernel), [2.0, 2.0, 2.0], prior=prior, channel_axis=-1)
+    assert one.dtype == np.uint8
+    np.testing.assert_array_equal(np.moveaxis(one, 0, -1), last)
+    stack = hp.restore(eight, hp.Blur(kernel), 2.0, prior=prior)  # three images, each by itself
+    np.testing.assert_array_equal(stack[1], hp.restore(eight[1], hp.Blur(kernel), 2.0, prior=prior))
+    assert not np.array_equal(stack, one)
+    large = hp.restore(eight.astype(np.uint16) * 257, hp.Downsample(2), 514.0, prior=prior, channel_axis=0)
+    assert (large.shape, large.dtype) == ((3, 96, 112), np.uint16)
+
+
+@pytest.mark.parametrize("kind", ["patch", "wavelet"])
+def test_other_kinds_of_priors(kind, image):
+    prior = dct_prior(3) if kind == "patch" else "wavelet"
+    y = hp.Blur(gaussian_kernel(1.0), edges="cyclic").on(SHAPE).forward(image) + noise()
+    steps = []
+    restored = hp.restore(y, hp.Blur(gaussian_kernel(1.0), edges="cyclic"), SIGMA, prior=prior, report=steps.append)
+    assert psnr(restored, image) > psnr(y, image)
+    assert np.isfinite(steps[-1].energy)
+
+
+def test_noise_is_estimated_where_data_are_an_image(prior, image):
+    kernel = gaussian_kernel(1.5)
+    y = hp.Blur(kernel, edges="cyclic").on(SHAPE).forward(image).astype(np.float32) + noise()
+    found = float(hp.estimate_sigma(y).sigma)
+    expected = hp.restore(y, hp.Blur(kernel), found, prior=prior)
+    np.testing.assert_allclose(hp.restore(y, hp.Blur(kernel), prior=prior), expected, atol=1e-6)
+
+
+def test_levels_fall_to_the_noise():
+    for sigma in (1e-4, 0.01, 0.1, 0.5):
+        levels = noise_levels(sigma)
+        assert (np.diff(levels) < 0).all()
+        assert 2 <= len(levels) <= 14
+        assert levels[-1] <= max(sigma, 1 / 255)
