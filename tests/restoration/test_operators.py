@@ -14,7 +14,7 @@ from heatprior.errors import InvalidInputError
 from heatprior.restoration.data_step import drawn_to_data
 from heatprior.restoration.entry_checks import examine
 from heatprior.restoration.operators.applied import weighted
-from heatprior.restoration.operators.kernels import bicubic_kernel, gaussian_kernel, motion_kernel
+from heatprior.restoration.operators.point_spreads import bicubic_kernel, gaussian_kernel, motion_kernel
 from heatprior.restoration.operators.linear import Linear
 
 RNG = np.random.default_rng(0)
@@ -148,7 +148,7 @@ def test_downsampling_stays_in_place(factor):
 def test_named_kernels():
     for kernel in (gaussian_kernel(1.6), motion_kernel(15, 30), motion_kernel(1, 0), bicubic_kernel(3)):
         assert abs(kernel.sum() - 1.0) < 1e-12
-    rows, columns = np.indices(gaussian_kernel(1.6).shape)
+    rows = np.indices(gaussian_kernel(1.6).shape)[0]
     assert abs((gaussian_kernel(1.6) * (rows - rows.mean()) ** 2).sum() - 1.6**2) < 0.01
     level, upright = motion_kernel(9, 0), motion_kernel(9, 90)
     np.testing.assert_allclose(level, upright.T, atol=1e-12)

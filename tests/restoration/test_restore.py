@@ -11,7 +11,7 @@ from synthetic import landscape, oriented_mixture
 import heatprior as hp
 from heatprior.data.trials import psnr
 from heatprior.priors.handmade import dct_prior
-from heatprior.restoration.operators.kernels import gaussian_kernel
+from heatprior.restoration.operators.point_spreads import gaussian_kernel
 from heatprior.restoration.restoring import noise_levels
 
 SHAPE = (48, 56)
@@ -49,7 +49,7 @@ def test_restoring_with_the_identity_is_denoising(operator, shape, prior, image)
 
 
 def test_restoring_with_a_turn_is_denoising(prior, image):
-    """The Fourier transform of an image with white noise holds the image with white noise; twice as strong, the same."""
+    """The Fourier transform of an image with white noise has white noise; an image twice as strong, twice as much."""
     noisy = image.astype(np.float64) + noise()
     expected = hp.denoise(noisy, SIGMA, prior=prior)
     spectrum = np.fft.fft2(noisy, norm="ortho")
@@ -68,7 +68,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_data_are_explained_and_the_image_is_nearer(name, prior, image):
+def test_data_are_explained_and_the_image_is_nearer(name, prior):
     operator = CASES[name]
     small = (24, 28) if name == "downsample" else SHAPE
     measurement = operator.on(small)

@@ -13,7 +13,20 @@ from typing import Annotated, cast
 import typer
 
 from heatprior import __version__
-from heatprior.cli import data, denoise, evaluate, noise, reproduce, sample, show, train, warmup
+from heatprior.cli import (
+    data,
+    deblur,
+    denoise,
+    evaluate,
+    inpaint,
+    noise,
+    reproduce,
+    sample,
+    show,
+    train,
+    upscale,
+    warmup,
+)
 from heatprior.errors import HeatpriorError, InvalidInputError
 
 REFUSED = 2
@@ -24,6 +37,7 @@ ParsingError = cast("type[typer.BadParameter]", typer.BadParameter.__mro__[2])
 EXAMPLES = """\b
 Examples:
   heatprior denoise noisy.png -o clean.png
+  heatprior deblur photo.png -o sharp.png --gaussian 1.6   also inpaint, upscale
   heatprior noise noisy.png          how much noise there is, and where
   heatprior evaluate photos          measure that on clean images
   heatprior sample -o patches.png    draw patches from a prior
@@ -60,6 +74,9 @@ def heatprior(
 
 
 app.command(epilog=denoise.EXAMPLES)(denoise.denoise)
+app.command(epilog=deblur.EXAMPLES)(deblur.deblur)
+app.command(epilog=inpaint.EXAMPLES)(inpaint.inpaint)
+app.command(epilog=upscale.EXAMPLES)(upscale.upscale)
 app.command(epilog=noise.EXAMPLES)(noise.noise)
 app.command(epilog=evaluate.EXAMPLES)(evaluate.evaluate)
 app.command(epilog=sample.EXAMPLES)(sample.sample)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable
 from enum import StrEnum
@@ -12,8 +11,22 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
+from heatprior.cli.batches import (
+    Force,
+    Inputs,
+    Output,
+    PriorName,
+    Sigma,
+    SkipExisting,
+    White,
+    carry_out,
+    check_white,
+    noise_level,
+    picture_beside,
+    prepared,
+)
 from heatprior.cli.noise import NOISE_HELP, NoiseKind, in_words
-from heatprior.cli.reports import bar_over, say_if_compiling, warnings_in_one_line
+from heatprior.cli.reports import say_if_compiling, warnings_in_one_line
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -23,7 +36,6 @@ if TYPE_CHECKING:
     from heatprior.noise.estimation import NoiseReport
     from heatprior.priors.protocol import Prior
 
-SOME_FAILED = 1
 EXAMPLES = """\b
 Examples:
   heatprior denoise noisy.png -o clean.png                            the noise is estimated
@@ -65,53 +77,25 @@ class DenoisingOptions(NamedTuple):
 
 
 def denoise(
-    inputs: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="INPUT",
-            readable=False,  # an unreadable file is reported like any other bad one
-            help="Images (.png, .jpg, .tif, .npy), or folders of them.",
-        ),
-    ],
+    inputs: Inputs,
     *,
-    output: Annotated[
-        Path,
-        typer.Option("--output", "-o", metavar="OUT", help="A file; for several inputs or for a folder, a folder."),
-    ],
-    sigma: Annotated[
-        str | None,
-        typer.Option(
-            metavar="S",
-            help="Standard deviation of the noise, in the units of the image: a number, or an image of numbers (.npy, "
-            ".tif), one for each pixel.  [default: estimated]",
-        ),
-    ] = None,
+    output: Output,
+    sigma: Sigma = None,
     noise: Annotated[
         NoiseKind, typer.Option(help=f"What is estimated: {NOISE_HELP[0].lower()}{NOISE_HELP[1:]}")
     ] = NoiseKind.auto,
-    prior: Annotated[
-        str,
-        typer.Option(
-            metavar="PRIOR",
-            help="A shipped prior by its name, or the path of a prior. Noise is always estimated with patch7.",
-        ),
-    ] = "mixture",
+    prior: PriorName = "mixture",
     method: Annotated[
         Method, typer.Option(help="Half-quadratic splitting, or one step of empirical Bayes: faster, less good.")
     ] = Method.hqs,
     adapt: Adapt = False,
     scales: Scales = None,
-    white: Annotated[
-        float | None,
-        typer.Option(metavar="W", help="The value that is full scale.  [default: 255, 65535 or 1.0, by type]"),
-    ] = None,
+    white: White = None,
     compare: Annotated[
         bool, typer.Option("--compare", help="Draw noisy, denoised and removed beside each other: OUT-compare.png.")
     ] = False,
-    skip_existing: Annotated[
-        bool, typer.Option("--skip-existing", help="Leave out images whose output exists, as after an interruption.")
-    ] = False,
-    force: Annotated[bool, typer.Option("--force", help="Replace outputs that exist; never an input.")] = False,
+    skip_existing: SkipExisting = False,
+    force: Force = False,
 ) -> None:
     """Remove Gaussian noise from images.
 
@@ -119,68 +103,22 @@ def denoise(
     keep their place below OUT. Files that cannot be denoised are reported, the rest is done, and the exit code is 1.
     """
     from heatprior import load
-    from heatprior.cli.jobs import check_targets, plan, without_finished
     from heatprior.restoration.adaptation import as_mixture
 
-    level = None if sigma is None else _level(sigma)
+    level = noise_level(sigma)
     if sigma is not None and noise is not NoiseKind.auto:
         raise typer.BadParameter("--noise is for images whose noise is estimated; leave out --sigma, or --noise")
-    if white is not None and not (math.isfinite(white) and white > 0):
-        raise typer.BadParameter(f"--white is {white:g}; expected the positive value that stands for full scale")
-    if skip_existing and force:
-        raise typer.BadParameter("--skip-existing keeps outputs that exist and --force replaces them; give one of them")
-    todo = plan(inputs, output)
-    if skip_existing:
-        todo = without_finished(todo)
-        if not todo.jobs and not todo.failures:
-            typer.echo("nothing left to do: every output exists")
-            return
-    pictures = [_picture(job.target) for job in todo.jobs] if compare else []
-    check_targets(todo, pictures, [path for path in (Path(sigma or ""), Path(prior)) if path.is_file()], force=force)
+    check_white(white)
+    todo = prepared(inputs, output, compare=compare, read=(sigma, prior), skip_existing=skip_existing, force=force)
+    if todo is None:
+        return
     say_if_compiling()
     model = as_mixture(load(prior)) if adapt else load(prior)
-    settings = DenoisingOptions(level, noise.value, model, method.value, adapt, scales, white, compare)
-    if todo.single:
-        with bar_over(1) as (progress, say):
-            say(_denoise(todo.jobs[0], settings, progress))
-        return
-    for reason in todo.failures:
-        typer.echo(f"heatprior: error: {reason}", err=True)
-    failures = todo.failures + _denoise_all(todo.jobs, settings, output)
-    if failures:
-        typer.echo(f"heatprior: {len(failures)} of {len(todo.jobs) + len(todo.failures)} failed, see above", err=True)
-        raise typer.Exit(SOME_FAILED)
+    options = DenoisingOptions(level, noise.value, model, method.value, adapt, scales, white, compare)
+    carry_out(todo, partial(_denoise, settings=options), output)
 
 
-def _denoise_all(jobs: list[Job], settings: DenoisingOptions, output: Path) -> list[str]:
-    """Denoise every file that can be; report and return the failures."""
-    from heatprior.cli.jobs import remove_empty
-    from heatprior.errors import HeatpriorError
-    from heatprior.files import make_folder
-
-    failures = []
-    made = not output.is_dir()
-    try:
-        with bar_over(len(jobs)) as (progress, say):
-            for number, job in enumerate(jobs):
-                try:
-                    make_folder(job.target.parent)
-                    say(_denoise(job, settings, partial(_advance, progress, number)))
-                except (HeatpriorError, MemoryError) as error:
-                    reason = str(error) or "not enough memory"
-                    failures.append(reason if str(job.source) in reason else f"{job.source}: {reason}")
-                    say(f"heatprior: error: {' '.join(failures[-1].split())}", err=True)
-    finally:
-        if made:
-            remove_empty(output)
-    return failures
-
-
-def _advance(progress: Callable[[float], None], done: int, fraction: float) -> None:
-    progress(done + fraction)
-
-
-def _denoise(job: Job, settings: DenoisingOptions, progress: Callable[[float], None]) -> str:
+def _denoise(job: Job, progress: Callable[[float], None], settings: DenoisingOptions) -> str:
     """Read, denoise and write one image; returns a line that says what was done."""
     from heatprior.errors import InvalidInputError
     from heatprior.images import check_writable, read_image, write_image
@@ -207,7 +145,7 @@ def _denoise(job: Job, settings: DenoisingOptions, progress: Callable[[float], N
         raise InvalidInputError(f"cannot denoise {job.source}: {error}") from error
     write_image(job.target, pixels, like=image)
     if settings.compare:
-        _draw(image, pixels, _picture(job.target))
+        _draw(image, pixels, picture_beside(job.target))
     seconds = time.perf_counter() - start
     found = "" if report is None else f"; noise {_in_words(report)}"
     return f"wrote {job.target}: {image.describe()}, from {job.source}, {seconds:.1f} s{found}"
@@ -219,25 +157,6 @@ def _in_words(report: NoiseReport) -> str:
         return in_words(report.channels[0], report.white)
     kinds = ", ".join(dict.fromkeys(report.models))
     return f"{kinds}, sigma {report.sigma.min():.3g} to {report.sigma.max():.3g}"
-
-
-def _level(sigma: str) -> float | NDArray[Any]:
-    """The noise level: a number, or the pixels of a file."""
-    from heatprior.images import read_image
-
-    try:
-        number = float(sigma)
-    except ValueError:
-        if not Path(sigma).suffix:
-            raise typer.BadParameter(f"--sigma is {sigma!r}; expected a number, or a file (.npy, .tif)") from None
-        return read_image(Path(sigma)).pixels
-    if not (math.isfinite(number) and number > 0):
-        raise typer.BadParameter(f"--sigma is {sigma}; expected a positive number, in the units of the image")
-    return number
-
-
-def _picture(target: Path) -> Path:
-    return target.with_name(f"{target.stem}-compare.png")
 
 
 def _draw(image: ImageFile, pixels: NDArray[Any], path: Path) -> None:

@@ -10,8 +10,8 @@ from scipy.fft import irfft2, next_fast_len, rfft2
 
 from heatprior.arrays import FloatArray
 from heatprior.restoration.operators.edges import check_edges, seen_through, within
-from heatprior.restoration.operators.kernels import as_kernel, transfer_function
 from heatprior.restoration.operators.measurement import Measurement, two_sides
+from heatprior.restoration.operators.point_spreads import as_kernel, transfer_function
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,8 +12,8 @@ from heatprior.arrays import FloatArray
 from heatprior.errors import InvalidInputError
 from heatprior.restoration.operators.blur import cyclic_blur
 from heatprior.restoration.operators.edges import check_edges, seen_through, within
-from heatprior.restoration.operators.kernels import as_kernel, bicubic_kernel, transfer_function
 from heatprior.restoration.operators.measurement import Data, Measurement, two_sides
+from heatprior.restoration.operators.point_spreads import as_kernel, bicubic_kernel, transfer_function
 
 LARGEST_FACTOR = 16
 

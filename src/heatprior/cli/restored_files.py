@@ -1,0 +1,131 @@
+"""What `deblur`, `inpaint` and `upscale` share: read an image, restore it, write it, draw it before and after."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+import typer
+
+from heatprior.cli.batches import carry_out, check_white, noise_level, picture_beside, prepared
+from heatprior.cli.reports import say_if_compiling, warnings_in_one_line
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from heatprior.cli.jobs import Job
+    from heatprior.images import ImageFile
+
+Compare = Annotated[
+    bool, typer.Option("--compare", help="Draw the image before and after beside each other: OUT-compare.png.")
+]
+
+
+class Task(NamedTuple):
+    """What is done to each image."""
+
+    verb: str
+    restore: Callable[..., NDArray[Any]]  # the values, and sigma, prior, channel_axis, white, progress → the result
+    factor: int = 1  # how much larger the result is
+
+
+class Request(NamedTuple):
+    """What every one of the three commands is asked for."""
+
+    inputs: list[Path]
+    output: Path
+    sigma: str | None
+    prior: str
+    white: float | None
+    compare: bool
+    skip_existing: bool
+    force: bool
+
+
+def restore_files(request: Request, task: Task, *read: str | None) -> None:
+    """Restore every file; `read` may name files that are read besides, and must stay."""
+    from heatprior import load
+
+    level = noise_level(request.sigma)
+    check_white(request.white)
+    todo = prepared(
+        request.inputs,
+        request.output,
+        compare=request.compare,
+        read=(request.sigma, request.prior, *read),
+        skip_existing=request.skip_existing,
+        force=request.force,
+    )
+    if todo is None:
+        return
+    say_if_compiling()
+    prior = load(request.prior)
+
+    def work(job: Job, progress: Callable[[float], None]) -> str:
+        return _restore(job, task, progress, request, sigma=level, prior=prior)
+
+    carry_out(todo, work, request.output)
+
+
+def _restore(job: Job, task: Task, progress: Callable[[float], None], request: Request, **options: Any) -> str:
+    """Read, restore and write one image; returns a line that says what was done."""
+    from heatprior.errors import InvalidInputError
+    from heatprior.images import check_writable, read_image, write_image
+
+    start = time.perf_counter()
+    image = read_image(job.source)
+    result = _enlarged(image, task.factor) if task.factor > 1 else replace(image, missing=None)
+    check_writable(job.target, result)
+    try:
+        with warnings_in_one_line(job.source):
+            pixels = task.restore(
+                image.values(),
+                channel_axis=image.channel_axis,
+                white=request.white or image.white,
+                progress=progress,
+                **options,
+            )
+    except InvalidInputError as error:
+        raise InvalidInputError(f"cannot {task.verb} {job.source}: {error}") from error
+    write_image(job.target, pixels, like=result)
+    if request.compare:
+        _draw(image, pixels, task.factor, picture_beside(job.target))
+    seconds = time.perf_counter() - start
+    return f"wrote {job.target}: {result.describe()}, from {job.source}, {seconds:.1f} s"
+
+
+def _enlarged(image: ImageFile, factor: int) -> ImageFile:
+    """An image like this one, but larger: as if it came from a format that keeps profile, EXIF and resolution only."""
+    import numpy as np
+
+    sides = tuple(range(image.pixels.ndim))[-3:-1] if image.colour else tuple(range(image.pixels.ndim))[-2:]
+    shape = [factor * n if axis in sides else n for axis, n in enumerate(image.pixels.shape)]
+    others = image.others
+    if others is not None:
+        others = np.repeat(np.repeat(others, factor, axis=-3), factor, axis=-2)
+    dpi = image.carried.dpi
+    carried = image.carried._replace(dpi=dpi and (factor * dpi[0], factor * dpi[1]))
+    return replace(
+        image,
+        path=image.path.with_suffix(""),
+        pixels=np.empty(shape, image.pixels.dtype),
+        others=others,
+        carried=carried,
+        native=None,
+        missing=None,
+    )
+
+
+def _draw(image: ImageFile, pixels: NDArray[Any], factor: int, path: Path) -> None:
+    """Before and after; of a stack, the image in its middle."""
+    from heatprior.pictures.comparisons import Panel, contrast, draw_side_by_side
+
+    frame = 3 if image.colour else 2
+    middle = tuple(count // 2 for count in pixels.shape[: pixels.ndim - frame])
+    before = image.pixels[middle].repeat(factor, axis=0).repeat(factor, axis=1)
+    black, white = contrast(pixels[middle])
+    draw_side_by_side([Panel("before", before, black, white), Panel("after", pixels[middle], black, white)], path)

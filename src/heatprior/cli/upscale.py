@@ -1,0 +1,54 @@
+"""`heatprior upscale`: files and folders, enlarged."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from heatprior.cli.batches import Force, Inputs, Output, PriorName, Sigma, SkipExisting, White
+from heatprior.cli.restored_files import Compare, Request, Task, restore_files
+
+EXAMPLES = """\b
+Examples:
+  heatprior upscale photo.png -o large.png                   twice as wide and high
+  heatprior upscale photo.png -o large.png --factor 3 --compare
+  heatprior upscale photo.png -o large.png --gaussian 1.2    if the lens was softer than a bicubic reduction
+"""
+LARGEST = 8
+
+
+def upscale(
+    inputs: Inputs,
+    *,
+    output: Output,
+    factor: Annotated[int, typer.Option(metavar="F", min=2, max=LARGEST, help="How much wider and higher.")] = 2,
+    gaussian: Annotated[
+        float | None,
+        typer.Option(
+            metavar="S",
+            help="The image was blurred by a Gaussian of this standard deviation, in pixels of the result, before it "
+            "was reduced.  [default: reduced bicubically]",
+        ),
+    ] = None,
+    sigma: Sigma = None,
+    prior: PriorName = "mixture",
+    white: White = None,
+    compare: Compare = False,
+    skip_existing: SkipExisting = False,
+    force: Force = False,
+) -> None:
+    """Enlarge images: what they may have been before they were reduced.
+
+    Results have the type and units of the images; of their metadata, profile, EXIF and resolution stay.
+    """
+    import heatprior
+    from heatprior.restoration.operators.point_spreads import gaussian_kernel
+
+    operator = heatprior.Downsample(factor, "bicubic" if gaussian is None else gaussian_kernel(gaussian))
+
+    def restore(values: Any, **options: Any) -> Any:
+        return heatprior.restore(values, operator, **options)
+
+    request = Request(inputs, output, sigma, prior, white, compare, skip_existing, force)
+    restore_files(request, Task("upscale", restore, factor))
