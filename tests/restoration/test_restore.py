@@ -186,5 +186,5 @@ def test_levels_fall_to_the_noise():
     for sigma in (1e-4, 0.01, 0.1, 0.5):
         levels = noise_levels(sigma)
         assert (np.diff(levels) < 0).all()
-        assert 2 <= len(levels) <= 14
+        assert 2 <= len(levels) <= 20
         assert levels[-1] <= max(sigma, 1 / 255)
