@@ -27,7 +27,7 @@ BLOCK = 256  # responses of one expert whose lanes stay in the L1 cache together
 UNROLL = 4  # grid steps between two visits of the lanes
 # The lanes of a block, one after the other in one buffer: constant offsets show the compiler that they do not overlap.
 U, PRECISION, FROM_NEAREST, CASE, START, SLOPE, HALF, TERM, RATIO = range(0, 9 * BLOCK, BLOCK)
-SUM0, SUM1, SUM2, SUM3, ORIGIN, LOG_SCALE, LANES = range(9 * BLOCK, 16 * BLOCK, BLOCK)
+SUM0, SUM1, SUM2, SUM3, ORIGIN, LOG_SCALE, BUFFER_LENGTH = range(9 * BLOCK, 16 * BLOCK, BLOCK)
 IS_WIDE, IS_NARROW, IS_STARVED = 1.0, 0.0, -1.0
 
 # A wide chain that starts below exp(−400), or whose ratio exceeds exp(100), might leave the range of float64. It drops

@@ -59,7 +59,7 @@ def kernel(function: Callable[..., Any] | None = None, **options: Any) -> Any:
 
 @cache
 def _stamp() -> str:
-    """Changes with any kernel; the versions of numba and the processor are looked after by numba."""
+    """Changes with any kernel; numba itself checks its own version and the processor."""
     digest = sha256()
     for path in sorted(FOLDER.glob("*.py")):
         digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
@@ -115,7 +115,7 @@ try:
         def load_overload(self, sig: Any, target_context: Any) -> Any:
             try:
                 found = super().load_overload(sig, target_context)
-            except Exception:  # a damaged file may raise anything as it is unpickled; compiled anew, it is replaced
+            except Exception:  # a damaged file may raise anything as it is unpickled; recompiled, it is replaced
                 with suppress(OSError):
                     self.flush()
                 found = None
@@ -133,7 +133,7 @@ except (ImportError, AttributeError):
     _KernelCache = None
 
 
-# Loops that write one array and look up in another. That the two do not overlap is a promise that nobody checks; there
+# Loops that write one array and look up in another. That the two do not overlap is not checked; there
 # are no bounds checks and no negative indices.
 
 

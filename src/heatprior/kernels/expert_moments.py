@@ -20,7 +20,7 @@ import numpy as np
 from heatprior.arrays import FloatArray
 from heatprior.kernels.chains import (
     BLOCK,
-    LANES,
+    BUFFER_LENGTH,
     LOG_SCALE,
     ORIGIN,
     PRECISION,
@@ -97,7 +97,7 @@ def mixture_moments(
 def _moments_by_block(u, s2, log_weights, weights, chains, lowest, spacing, log_density, mean, spread):
     widest_vectors()
     count, experts = u.shape
-    lanes = np.empty(LANES)
+    lanes = np.empty(BUFFER_LENGTH)
     for start in range(0, count, BLOCK):
         rows = min(BLOCK, count - start)
         here = slice(start, start + rows)

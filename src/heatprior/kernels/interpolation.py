@@ -1,7 +1,7 @@
 """Straight lines between the nodes of a table, and the way back: what fine-tuning does with every response.
 
 Row j of `values` (J, nodes) is a function of the responses in row j of `responses` (J, n), its nodes evenly spaced from
-−halves[j] to halves[j]; the outermost lines go on for ever. For coefficients g that multiply the results, the gradient
+−halves[j] to halves[j]; the outermost lines go on. For coefficients g that multiply the results, the gradient
 in the nodes is what g leaves on both sides of each response, and that in a response is g times the slope of its line.
 `…_plain` are the numpy twins.
 """

@@ -1,6 +1,6 @@
 """Functions of one number on a whole image, by straight lines between tabulated values.
 
-`table` holds values at `table.size` equidistant places from −reach to reach; beyond the ends the outermost lines go on.
+`table` holds values at `table.size` equidistant places from −reach to reach; beyond them, lines are extrapolated.
 `…_plain` is the numpy twin.
 """
 

@@ -26,7 +26,7 @@ RUN = 512  # patches of a row that go through together: their responses stay in 
 class LevelTables(NamedTuple):
     """Functions l_scj(u) as lines a + b q of q = u · cells / (2 half[s, c, j]).
 
-    Cell i is [i, i + 1) of q + cells / 2; the first and the last go on for ever.
+    Cell i is [i, i + 1) of q + cells / 2; the first and the last extend to infinity.
     """
 
     lines: FloatArray  # (S, C, J, cells, 2): a, b in float32

@@ -35,7 +35,7 @@ SMALL_PRODUCT = 10**6  # multiplications up to which OpenBLAS takes its faster w
 class ResponseTables(NamedTuple):
     """Changes v_j(u, sigma) as lines a + b q of q = u · cells / (2 half), half = reach + growth[j] · sigma.
 
-    Cell i is [i, i + 1) of q + cells / 2; the first and the last go on for ever. Between noise levels
+    Cell i is [i, i + 1) of q + cells / 2; the first and the last extend to infinity. Between noise levels
     lowest · ratio^s, s = 0, 1, …, the values at equal q are mixed, linearly in log sigma; beyond them sigma is clipped.
     """
 
@@ -84,8 +84,8 @@ def average_changes(
     """The kernel, in float32, on all cores: hands to `store` the mean changes of all rows, band by band.
 
     Patches are those on the `grid`. `sigmas` gives the noise levels of all patches in some rows, on the grid or not,
-    (rows, W − b + 1); without, it is `tables.lowest`. `store` may overwrite the rows of the image that it is given. The
-    number of threads changes no bit.
+    (rows, W − b + 1); without, it is `tables.lowest`. `store` may overwrite the rows of the image that it is given.
+    Results are bit-identical for any number of threads.
     """
     size = int(np.sqrt(filters.shape[1]))
     filters = np.ascontiguousarray(filters, np.float32)
@@ -210,7 +210,7 @@ def _packed(lines):
     A word holds a line a + b q. Its last twelve bits are b less the slope of the last line, the word as a whole is a:
     to a millionth of the largest a, and to 1 in 2,000 of the largest difference of slopes. As a is rounded after b, so
     that the line is right where its cell begins, the error of b counts within the cell only; the two outermost lines,
-    which go on for ever, have exact slopes. Units: of a, of b, and the last slope.
+    which extend to infinity, have exact slopes. Units: of a, of b, and the last slope.
     """
     experts, cells = lines.shape[0], lines.shape[1]
     words = np.empty((experts, cells), np.int32)

@@ -1,8 +1,8 @@
 """The average over overlapping patches, band by band: what is in memory does not grow with the height of the image.
 
 A band is some rows of patches. Its changes add up in a buffer of its own; where two bands overlap, the buffers are
-added in order, so that the number of threads changes no bit. Once a band is stored, its rows of the image are not
-read again: an image can be replaced in place.
+added in order, so that results are bit-identical for any number of threads. Once a band is stored, its rows of the
+image are not read again: an image can be replaced in place.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ AT_ONCE = 16  # bands between two waits for all threads
 
 SumOfChanges = Callable[[int, int], FloatArray]  # first and end row of patches → sum of their changes (rows + b − 1, W)
 Store = Callable[[slice, FloatArray], None]  # rows of the image, mean change of their pixels
-Progress = Callable[[float], object]  # told the fraction done
+Progress = Callable[[float], object]  # called with the fraction done
 
 
 def average_by_bands(

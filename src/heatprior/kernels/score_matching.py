@@ -21,12 +21,12 @@ import numpy as np
 from heatprior.arrays import FloatArray
 from heatprior.kernels.chains import (
     BLOCK,
+    BUFFER_LENGTH,
     CASE,
     FROM_NEAREST,
     IS_NARROW,
     IS_STARVED,
     IS_WIDE,
-    LANES,
     NEGLIGIBLE,
     ORIGIN,
     PRECISION,
@@ -178,7 +178,7 @@ def _error_to_gradient(changes, noise, sigma):
 def _score_derivatives(u, s2, log_weights, weights, chains, lowest, spacing, score, in_response, in_variance, totals):
     widest_vectors()
     experts, count = u.shape
-    lanes = np.empty(LANES)
+    lanes = np.empty(BUFFER_LENGTH)
     for j in range(experts):
         for start in range(0, count, BLOCK):
             rows = min(BLOCK, count - start)
@@ -238,7 +238,7 @@ def _weight_gradient(u, s2, coefficients, score, totals, log_weights, weights, l
     last = weights.shape[1] - 1
     middle = last // 2
     steps = -(-(last + 1 - middle) // UNROLL) * UNROLL
-    lanes = np.empty(LANES)
+    lanes = np.empty(BUFFER_LENGTH)
     for j in range(experts):
         sums = np.zeros((2, 2, steps))  # for each chain: Σ a g, Σ a g (E[mu] − middle), by steps from the middle
         gradient[j] = 0.0

@@ -36,8 +36,8 @@ LANES = 16  # of a vector register
 class ShapeTables(NamedTuple):
     """K shapes at S noise levels, as the loops need them.
 
-    In noise of variance s² the response u along an axis of variance λ speaks for its shape by u² times the gain
-    1/2s² − 1/2(c_g λ + s²), and the part c_g λ / (c_g λ + s²) of it is kept.
+    In noise of variance s² the response u along an axis of variance λ adds u² times the gain
+    1/2s² − 1/2(c_g λ + s²) to the log-likelihood of its shape, and the part c_g λ / (c_g λ + s²) of it is kept.
 
     Shape k has m_k axes, a multiple of LANES; they lie one shape after the other, from `begins[k]` a on. Where there
     are fewer, axes, gains and keeps are zero. In correlated noise the axes of analysis whiten the noise, and those of

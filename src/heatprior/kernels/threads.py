@@ -1,7 +1,7 @@
 """Running the same function on many pieces, on all cores.
 
-Each piece does its matrix products and its loops in one thread. The library of matrix products is held to one thread
-meanwhile: two pools of threads that actively wait for each other are slower than one. How many threads there are is
+Each piece does its matrix products and its loops in one thread. The BLAS is limited to one thread meanwhile: two thread
+pools that spin while they wait for each other are slower than one. The number of threads is
 numba's setting (`NUMBA_NUM_THREADS`, `numba.set_num_threads`).
 """
 
@@ -59,7 +59,7 @@ def meanwhile(function: Callable[[], Result]) -> Callable[[], Result]:
 
 
 class _Limit:
-    """How many callers hold the matrix products to one thread now, and how to undo it when the last one leaves."""
+    """How many callers limit the BLAS to one thread now, and how to undo it when the last one leaves."""
 
     lock = Lock()
     holders = 0
@@ -68,7 +68,7 @@ class _Limit:
 
 @contextmanager
 def products_in_one_thread() -> Iterator[None]:
-    """Hold the library of matrix products to one thread, for as long as any caller, in any thread, is inside."""
+    """Limit the BLAS to one thread, for as long as any caller, in any thread, is inside."""
     with _Limit.lock:
         if _Limit.holders == 0:
             _Limit.undo = _libraries().limit(limits=1, user_api="blas").restore_original_limits
@@ -84,7 +84,7 @@ def products_in_one_thread() -> Iterator[None]:
 
 @cache
 def _pool(threads: int) -> ThreadPoolExecutor:
-    """Threads that stay: making them anew for every call costs time, and their memory would be cold."""
+    """Threads that stay: creating them for every call costs time, and their caches would be cold."""
     return ThreadPoolExecutor(threads, POOL)
 
 
