@@ -12,7 +12,6 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import minimize
 
 from heatprior.arrays import FloatArray, IntArray
 from heatprior.kernels.contrast_mixtures import relative_densities
@@ -50,6 +49,8 @@ def fit_affine(
     `repeated` is how often the likelihood counts the same, `model_error` a relative error of sigma that no likelihood
     knows of; it is taken to be independent at both ends of the range of brightness.
     """
+    from scipy.optimize import minimize  # noqa: PLC0415 (slow to import)
+
     used = blocks.usable
     x = blocks.means[used]
     if used.sum() < GROUPS or (ends := np.quantile(x, ENDS))[1] - ends[0] < LEAST_RANGE:

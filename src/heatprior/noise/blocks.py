@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.ndimage import uniform_filter
 
 from heatprior.arrays import FloatArray, IntArray
 from heatprior.errors import InvalidInputError
@@ -112,6 +111,8 @@ def sum_over_blocks(values: FloatArray, starts: list[IntArray]) -> FloatArray:
 
 def _over_patches(values: FloatArray, size: int, stride: int) -> FloatArray:
     """Means over the patches of size×size pixels, stride pixels apart."""
+    from scipy.ndimage import uniform_filter  # noqa: PLC0415 (slow to import)
+
     before = size // 2
     height, width = (length - size + 1 for length in values.shape)
     means = uniform_filter(values, size, origin=0)[before : before + height, before : before + width]

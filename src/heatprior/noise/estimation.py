@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.ndimage import uniform_filter
 
 from heatprior.arrays import FloatArray
 from heatprior.errors import InvalidInputError
@@ -174,6 +173,8 @@ def channel_noise(
     image: FloatArray, prior: Prior, noise: str = "auto", progress: Progress | None = None
 ) -> ChannelNoise:
     """Of a grey image (H, W) scaled to [0, 1]."""
+    from scipy.ndimage import uniform_filter  # noqa: PLC0415 (slow to import)
+
     done = progress or (lambda _: None)
     likelihood = likelihood_of(prior)
     level = noise_level(image, likelihood)

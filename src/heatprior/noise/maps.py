@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.ndimage import map_coordinates
 
 from heatprior.arrays import FloatArray
 from heatprior.kernels.windows import WindowSums, window_sums
@@ -85,6 +84,8 @@ def local_levels(
 
 def to_pixels(levels: LocalLevels, values: FloatArray, shape: tuple[int, ...]) -> FloatArray:
     """Values of the blocks (K,), between their centres linearly, beyond the outermost constantly: (H, W)."""
+    from scipy.ndimage import map_coordinates  # noqa: PLC0415 (slow to import)
+
     places = [
         np.interp(np.arange(n), at, np.arange(len(at))) for at, n in zip(levels.blocks.centres, shape, strict=True)
     ]

@@ -11,9 +11,9 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import logsumexp, softmax
 
 from heatprior.arrays import FloatArray
+from heatprior.log_sums import log_sum_exp, softmax
 
 NULL_SPACE = 1e-10  # eigenvalues of the precision below this fraction of the largest are directions it does not see
 
@@ -43,7 +43,7 @@ class ExplicitMixture:
 
     def log_prob(self, y: FloatArray, sigma: ArrayLike) -> FloatArray:
         """log Σ_c w_c G(y; mean_c, Σ + sigma² Id) on the span, Eq. (2): (...)."""
-        return np.asarray(logsumexp(self._parts(y, sigma)[0], axis=-1))
+        return np.asarray(log_sum_exp(self._parts(y, sigma)[0], axis=-1))
 
     def score(self, y: FloatArray, sigma: ArrayLike) -> FloatArray:
         """Its gradient, (..., a)."""

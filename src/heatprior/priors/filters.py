@@ -7,7 +7,6 @@ from functools import cached_property
 from math import isqrt
 
 import numpy as np
-from scipy.fft import idctn
 
 from heatprior.arrays import FloatArray
 from heatprior.errors import InvalidInputError
@@ -59,6 +58,8 @@ class FilterBank:
     @classmethod
     def dct(cls, size: int) -> FilterBank:
         """The discrete cosine basis on size×size patches without its constant: J = size² − 1 filters of norm one."""
+        from scipy.fft import idctn  # noqa: PLC0415 (slow to import)
+
         if size < 2:
             raise InvalidInputError(f"size is {size}; a patch needs at least 2×2 pixels to have any structure")
         basis = idctn(np.eye(size * size).reshape(-1, size, size), axes=(1, 2), norm="ortho")

@@ -18,13 +18,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
-from scipy.special import logsumexp
 
 from heatprior.arrays import FloatArray
 from heatprior.errors import InvalidInputError, PriorFileError
 from heatprior.kernels.grids import EVERY, Grid
 from heatprior.kernels.row_bands import Progress, Store
 from heatprior.kernels.threads import for_each, products_in_one_thread
+from heatprior.log_sums import log_sum_exp
 from heatprior.noise_model import Noise
 from heatprior.priors.arguments import as_patches, as_sigma, in_double
 from heatprior.priors.filters import FilterBank
@@ -76,7 +76,7 @@ class GaussianMixturePrior:
         log_weights = np.maximum(log_weights, log_weights.max() + np.log(LEAST_WEIGHT))
         values = {
             "covariances": (covariances + covariances.swapaxes(1, 2)) / 2.0,
-            "log_weights": log_weights - logsumexp(log_weights),
+            "log_weights": log_weights - log_sum_exp(log_weights),
             "contrasts": contrasts,
         }
         for name, value in values.items():

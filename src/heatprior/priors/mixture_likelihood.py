@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
-from scipy.special import logsumexp
 
 from heatprior.arrays import FloatArray, IntArray
 from heatprior.kernels.noisy_gaussians import LOG_2PI
 from heatprior.kernels.threads import for_each, products_in_one_thread
+from heatprior.log_sums import log_sum_exp
 from heatprior.priors.protocol import NoiseDirections
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class MixtureLikelihood:
 
 def contrast_weights(prior: GaussianMixturePrior) -> FloatArray:
     """π_g, how often each contrast is: (G,)."""
-    return np.asarray(np.exp(logsumexp(prior.log_weights, axis=0)))
+    return np.asarray(np.exp(log_sum_exp(prior.log_weights, axis=0)))
 
 
 def mixture_densities(

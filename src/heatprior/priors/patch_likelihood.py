@@ -12,13 +12,13 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.interpolate import CubicSpline
 
 from heatprior.arrays import FloatArray, IntArray
 from heatprior.kernels.noise_likelihood import LevelTables, patch_log_densities
 from heatprior.kernels.threads import for_each
 from heatprior.priors.experts import Experts
 from heatprior.priors.protocol import NoiseDirections
+from heatprior.splines import refined
 
 if TYPE_CHECKING:
     from heatprior.priors.patch import PatchPrior
@@ -77,9 +77,9 @@ def _lines(prior: PatchPrior, sigma: float, contrast: float, filters: tuple[int,
     experts = Experts(prior.experts.logits[chosen], prior.experts.reach)
     tau = prior.filters.norms[chosen] * sigma / contrast
     reach = experts.reach + TAIL_WIDTHS * (experts.base_sigma + tau)  # of u / c
-    q = np.linspace(-1.0, 1.0, CELLS + 1)
-    values = experts.log_density(q[::SPLINE_STEP, None] * reach, tau) - np.log(contrast)
-    values = CubicSpline(q[::SPLINE_STEP], values)(q).T  # (J, cells + 1)
+    q = np.linspace(-1.0, 1.0, CELLS // SPLINE_STEP + 1)
+    values = experts.log_density(q[:, None] * reach, tau) - np.log(contrast)
+    values = refined(values, SPLINE_STEP).T  # (J, cells + 1)
     slopes = np.diff(values)
     starts = values[:, :-1] - slopes * (np.arange(CELLS) - CELLS / 2)
     return np.stack([starts, slopes], axis=-1, dtype=np.float32), contrast * reach

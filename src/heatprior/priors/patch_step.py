@@ -10,7 +10,6 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.interpolate import CubicSpline
 
 from heatprior.arrays import FloatArray
 from heatprior.kernels.grids import EVERY, Grid
@@ -18,6 +17,7 @@ from heatprior.kernels.patch_averaging import ResponseTables, average_changes
 from heatprior.kernels.row_bands import Progress, Store
 from heatprior.kernels.threads import for_each
 from heatprior.noise_model import SAME_LEVEL, Noise
+from heatprior.splines import refined
 
 if TYPE_CHECKING:
     from heatprior.priors.patch import PatchPrior
@@ -64,10 +64,9 @@ def tables_between(prior: PatchPrior, lowest: float, highest: float) -> Response
     exact = np.linspace(
         np.log(lowest), np.log(highest), 4 + int(np.log(highest / lowest) / (SPLINE_STEP * LOG_SIGMA_STEP))
     )
-    logarithms = np.linspace(exact[0], exact[-1], SPLINE_STEP * (len(exact) - 1) + 1)
-    spline = CubicSpline(exact, for_each(lambda sigma: _changes(prior, sigma, MAP_CELLS), list(np.exp(exact))))
-    changes = _between_chord_and_curve(spline(logarithms), 0)
-    return _tables(prior, changes, lowest, float(np.exp(logarithms[1] - logarithms[0])))
+    at_exact = for_each(lambda sigma: _changes(prior, sigma, MAP_CELLS), list(np.exp(exact)))
+    changes = _between_chord_and_curve(refined(np.stack(at_exact), SPLINE_STEP), 0)
+    return _tables(prior, changes, lowest, float(np.exp((exact[1] - exact[0]) / SPLINE_STEP)))
 
 
 @lru_cache(maxsize=16)  # for images and channels that share a noise level, and the levels of their splitting

@@ -8,7 +8,6 @@ changes of each pixel are straight in log sigma between them.
 from __future__ import annotations
 
 import numpy as np
-from scipy.fft import next_fast_len
 
 from heatprior.arrays import FloatArray
 from heatprior.kernels.row_bands import Progress, Store
@@ -20,6 +19,8 @@ RATIO = 1.25  # at most, between the noise levels that stand for a map
 
 def changes_of_image(prior: ImagePrior, image: FloatArray, noise: Noise) -> FloatArray:
     """By how much one step changes the pixels of an image (H, W), in float32."""
+    from scipy.fft import next_fast_len  # noqa: PLC0415 (slow to import)
+
     before = prior.margin
     after = [next_fast_len(length + 2 * before, real=True) - length - before for length in image.shape]
     inside = tuple(slice(before, before + length) for length in image.shape)

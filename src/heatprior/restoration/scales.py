@@ -8,7 +8,6 @@ coarse image then replaces the low frequencies of the denoised fine one, below `
 from __future__ import annotations
 
 import numpy as np
-from scipy.fft import dctn, idctn
 
 from heatprior.arrays import FloatArray
 from heatprior.noise_model import Noise
@@ -19,6 +18,8 @@ SOFTNESS = 0.1  # width of the transition, over that frequency
 
 def reduced(image: FloatArray) -> FloatArray:
     """The image (H, W) on a grid of half the pixels in either direction: the low half of its cosine transform."""
+    from scipy.fft import dctn, idctn  # noqa: PLC0415 (slow to import)
+
     height, width = (-(-length // 2) for length in image.shape)
     low = dctn(image, norm="ortho", type=2)[:height, :width]
     return np.asarray(idctn(low, norm="ortho") * _factor(image.shape, low.shape), np.float32)
@@ -31,6 +32,8 @@ def noise_of_reduced(noise: Noise, shape: tuple[int, int]) -> Noise:
 
 def merged(fine: FloatArray, coarse: FloatArray) -> FloatArray:
     """`fine` (H, W) with its low frequencies those of `coarse`, its reduced grid: in float32."""
+    from scipy.fft import dctn, idctn  # noqa: PLC0415 (slow to import)
+
     spectrum = dctn(fine, norm="ortho")
     height, width = coarse.shape
     low = spectrum[:height, :width]
