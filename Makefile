@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test check bench clean same-python
+.PHONY: help demo test check bench fuzz kills baseline clean same-python
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -21,6 +21,19 @@ check: $(VENV)/installed-check ## Check style and types
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
+
+fuzz: $(VENV)/installed-test ## Give mutated files and odd arguments to the command line for a minute (SECONDS=600)
+	$(BIN)/python -m fuzz --seconds $(or $(SECONDS),60)
+
+kills: $(VENV)/installed-test ## Kill denoising and training at random moments (KILLS=200)
+	$(BIN)/python -m fuzz.kills $(or $(KILLS),200)
+
+# The compiler, the BLAS and numpy held to what every x86-64 processor has; compiled code goes to a folder of its own.
+DISPATCHED := import numpy; print(*getattr(numpy, "_core", numpy.core)._multiarray_umath.__cpu_dispatch__)
+baseline: $(VENV)/installed-test ## Run numerical tests as on a processor without AVX
+	NUMBA_CPU_NAME=x86-64 NUMBA_CPU_FEATURES= OPENBLAS_CORETYPE=Prescott NUMBA_CACHE_DIR=out/baseline \
+	NPY_DISABLE_CPU_FEATURES="$$($(BIN)/python -W ignore -c '$(DISPATCHED)')" \
+	$(BIN)/python -m pytest tests/kernels tests/priors tests/test_laws.py $(ARGS)
 
 bench: $(VENV)/installed-bench ## Measure speed and memory
 	$(BIN)/python benchmarks/run.py

@@ -21,7 +21,7 @@ from fuzz.worker import Verdict, run_case, serve
 LIST = 200  # cases that a worker is given at a time
 TURN = 10  # cases of a target in a row, times its share
 PATIENCE = 6 * LONGEST  # seconds until a worker that says nothing is ended; the machine may have other things to do
-START = 600.0  # seconds that it may take to begin: it may have to compile
+START = 1800.0  # seconds that it may take to begin: it may have to compile
 SHARES = {"tiff": 4, "png": 2, "jpeg": 2, "prior": 2}  # of a round; the others have one
 
 
@@ -61,8 +61,12 @@ class Worker:
         self.process = context.Process(target=serve, args=(there,))
         self.process.start()
         there.close()
-        if not self.connection.poll(START) or self.connection.recv() != "ready":
+        if not self.connection.poll(START):
+            self.end()
             raise SystemExit("the worker does not begin")
+        if faults := self.connection.recv():
+            self.end()
+            raise SystemExit(f"cases without a fault fail, such as {faults[0]}")
 
     def run(self, jobs: list[tuple[str, int]]) -> Iterator[Verdict]:
         """A verdict for each job, in order; fewer, the last of them a bad one, if the process comes to an end."""
@@ -79,10 +83,11 @@ class Worker:
                 return
 
     def end(self) -> None:
-        """End the process."""
+        """Let the process end, which it does when it is asked no more; or end it."""
+        self.connection.close()
+        self.process.join(5)
         self.process.kill()
         self.process.join()
-        self.connection.close()
 
 
 def jobs_of(targets: list[str], first: int) -> Iterator[tuple[str, int]]:

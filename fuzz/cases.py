@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from random import Random
 from typing import NamedTuple
@@ -73,7 +74,7 @@ def sound_cases() -> list[Case]:
         size = ["--size", "16x16"] if seed in _seeds("prior")[2:] else []
         arguments = ["sample", "prior.safetensors", "-o", "out.npy", "--sigma", "0.1", "--count", "1", *size]
         cases.append(Case(files, arguments))
-    for target in MAKERS:
+    for target in TARGETS:
         if target not in _MAKERS:
             for suffix, content in _seeds(target):
                 arguments = ["denoise", f"image{suffix}", "-o", f"out{suffix}", *FAST, *PRIOR]
@@ -133,4 +134,5 @@ def _command_line(_: str, random: Random) -> Case:
 
 
 _MAKERS: dict[str, Callable[[str, Random], Case]] = {"prior": _prior, "map": _map, "arguments": _command_line}
-TARGETS = (*MAKERS, "arguments")
+PACKAGES = {"fits": "astropy", "dicom": "pydicom", "nifti": "nibabel"}
+TARGETS = (*(target for target in MAKERS if find_spec(PACKAGES.get(target, "numpy"))), "arguments")

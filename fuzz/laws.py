@@ -128,7 +128,7 @@ def _rounding(image: Any) -> float:
     scale = getattr(image.native, "scale", None)
     if scale is not None and scale.dtype.kind != "f":
         # values beyond what can be stored are clipped; inside, half a step, and rounding of float32
-        return max(0.5 * abs(scale.slope), 1e-6 * abs(scale.intercept)) * 1.01 + 1.0
+        return float(max(0.5 * abs(scale.slope), 1e-6 * abs(scale.intercept)) * 1.01 + 1.0)
     return 1.0 if image.missing is not None else 0.0
 
 

@@ -159,7 +159,7 @@ def _tiff(content: bytes, random: Random) -> bytes:
         return content
     order, big = ("<" if content[:2] == b"II" else ">"), content[2:4] in (b"+\0", b"\0+")
     entry, count_format, place_format = (20, "Q", "Q") if big else (12, "H", "I")
-    places = []
+    places: list[tuple[int, int]] = []
     (place,) = struct.unpack_from(f"{order}{place_format}", content, 8 if big else 4)
     while 0 < place < len(content) - 8 and len(places) < 9:
         (count,) = struct.unpack_from(f"{order}{count_format}", content, place)

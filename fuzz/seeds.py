@@ -132,8 +132,8 @@ def _sharing_strips(content: bytes) -> bytes:
 
     file = BytesIO(content)
     with tifffile.TiffFile(file, mode="r+") as pages:
-        first = pages.pages[0].tags["StripOffsets"].value
-        pages.pages[1].tags["StripOffsets"].overwrite(first)
+        one, other = (page.aspage().tags["StripOffsets"] for page in pages.pages)
+        other.overwrite(one.value)
         return file.getvalue()
 
 

@@ -12,7 +12,7 @@ import time
 import traceback
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -35,17 +35,18 @@ class Verdict(NamedTuple):
 
 
 def serve(connection: Connection) -> None:
-    """Run the cases that are asked for, lists of (target, number), and send a verdict for each."""
-    for case in sound_cases():  # what is imported, compiled or put aside once does not count
-        run_case(case)
+    """Send what is wrong with cases that have no fault; then run those that are asked for, and send their verdicts."""
+    # What is imported, compiled or put aside once does not count against the first mutant.
+    faults = [(case.arguments, verdict) for case in sound_cases() if (verdict := run_case(case)[0])[:2] != (0, [])]
     limit = _status("VmSize") + HEADROOM
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
     resource.setrlimit(resource.RLIMIT_FSIZE, (LARGEST_FILE, LARGEST_FILE))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    connection.send("ready")
-    while True:
-        for target, number in connection.recv():
-            connection.send(run_case(case_of(target, number))[0])
+    connection.send(faults)
+    with suppress(EOFError):
+        while True:
+            for target, number in connection.recv():
+                connection.send(run_case(case_of(target, number))[0])
 
 
 def run_case(case: Case) -> tuple[Verdict, Outcome]:
@@ -78,7 +79,7 @@ def _run(arguments: list[str]) -> Outcome:
         except BaseException:  # whatever comes here is a traceback for the user
             trace = traceback.format_exc()
     seconds = time.process_time() - start
-    return Outcome(code, trace, *said, seconds, max(0, _status("VmHWM") - memory), dict(computed))
+    return Outcome(code, trace, said[0], said[1], seconds, max(0, _status("VmHWM") - memory), dict(computed))
 
 
 @cache
@@ -97,7 +98,7 @@ def _command_line() -> tuple[Any, dict[str, Any]]:
         write(path, pixels, **options)
 
     images.write_image = remembering
-    typer.main.get_command = cache(build)  # type: ignore[assignment]
+    typer.main.get_command = cache(build)
     return main, computed
 
 

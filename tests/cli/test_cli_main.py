@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from importlib.metadata import entry_points
@@ -90,3 +91,19 @@ def test_a_real_process_ends_with_code_2_and_one_line(tmp_path: Path):
     assert done.stderr.startswith(f"heatprior: error: {text} is not a prior")
     assert done.stderr.count("\n") == 1
     assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
+
+
+@pytest.mark.parametrize("command", ["denoise", "evaluate", "sample", "train"])
+def test_every_noise_level_states_its_units(run: Run, command: str):
+    """Three units are in use, each the custom of its field: every option says which it takes, in the same words."""
+    told = " ".join(run(command, "--help").out.split())
+    options = re.split(r" (?=--\w)", told)
+    levels = [option for option in options if re.match(r"--sigma(-min|-max)? S ", option)]
+    assert levels
+    for option in levels:
+        assert "tandard deviation of the noise, " in option
+        assert (
+            "in the units of the image" in option
+            or re.search("grey levels being 0 to 1[ .:,]", option)
+            or (command == "evaluate" and "grey levels being 0 to 255" in option)
+        )

@@ -31,7 +31,10 @@ def evaluate(
     *,
     sigma: Annotated[
         list[float],
-        typer.Option(metavar="S", help="Noise level in grey levels of 255, as the literature has it; may be repeated."),
+        typer.Option(
+            metavar="S",
+            help="Standard deviation of the noise, grey levels being 0 to 255, as the literature has it; may be repeated.",
+        ),
     ] = LEVELS,
     prior: Annotated[
         str, typer.Option(metavar="PRIOR", help="A shipped prior by its name, or the path of a prior.")

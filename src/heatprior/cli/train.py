@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 
 INTERRUPTED = 130
 DEFAULT_KIND = "patch"
-SIGMA_HELP = "Train at a single noise level; for a mixture, the noise of the training images.  [mixture: 0.0]"
+SIGMA_HELP = (
+    "Standard deviation of the noise, grey levels being 0 to 1: train at this level only; for a mixture, the noise of the "
+    "training images.  [mixture: 0.0]"
+)
 EXAMPLES = """\b
 Examples:
   heatprior train photos -o mine                     7×7 patches of your images
@@ -85,9 +88,19 @@ def train(
         typer.Option(help="Distribution of the noise levels: uniform in log σ, or in σ.  [default: log]"),
     ] = None,
     sigma_min: Annotated[
-        float | None, typer.Option(metavar="S", help="Smallest noise level, grey levels being 0 to 1.  [default: 0.01]")
+        float | None,
+        typer.Option(
+            metavar="S",
+            help="Least standard deviation of the noise, grey levels being 0 to 1.  [default: 0.01]",
+        ),
     ] = None,
-    sigma_max: Annotated[float | None, typer.Option(metavar="S", help="Largest noise level.  [default: 0.4]")] = None,
+    sigma_max: Annotated[
+        float | None,
+        typer.Option(
+            metavar="S",
+            help="Largest standard deviation of the noise, grey levels being 0 to 1.  [default: 0.4]",
+        ),
+    ] = None,
     sigma: Annotated[float | None, typer.Option(metavar="S", help=SIGMA_HELP)] = None,
     start: Annotated[
         Start | None, typer.Option(help="Initial weights: heavy tails, or the paper's.  [default: student]")

@@ -25,7 +25,7 @@ from safetensors.numpy import save_file
 
 from heatprior.arrays import FloatArray
 from heatprior.errors import InvalidInputError, OutputFileError, TrainingError
-from heatprior.files import replacing
+from heatprior.files import discard_unfinished, replacing
 from heatprior.kinds import KINDS
 from heatprior.learning.logs import LogEntry, LogFile
 from heatprior.learning.loop import Loop
@@ -78,6 +78,7 @@ class Run:
     def check_new(self, *, replace: bool) -> None:
         """Refuse at once a folder in which no new run can begin."""
         folder = self.folder
+        discard_unfinished(folder / CONFIG)  # of a process that was killed as it began
         if folder.exists() and not folder.is_dir():
             raise OutputFileError(f"cannot write {folder}: it is a file; give the name of a folder for the run")
         if not folder.parent.is_dir():

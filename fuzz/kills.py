@@ -1,0 +1,172 @@
+"""SIGKILL at random moments of `denoise` on a folder and of `train`, and what must hold of the disk afterwards.
+
+`python -m fuzz.kills 200` kills each of the two so often. After each kill no file under a final name is partial; after
+the next run nothing hidden is left, and the results are the same bits as those of a run that nobody disturbed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+
+os.environ["OPENBLAS_NUM_THREADS"] = os.environ["NUMBA_NUM_THREADS"] = "1"  # children are forked: no threads before
+
+from fuzz.seeds import seeds_of
+
+DENOISE = ["denoise", "images", "-o", "out", "--sigma", "20", "--prior", "dct3.safetensors", "--method", "eb"]
+TRAIN = ["train", "images", "-o", "run", "--size", "3", "--components", "9", "--batch", "50", "--checkpoint", "0"]
+STEPS = ["--steps", "12"]
+RESULT = "prior.safetensors"
+
+
+def prepare(folder: Path) -> None:
+    """A prior, and images of several formats."""
+    (folder / "images").mkdir()
+    (folder / "dct3.safetensors").write_bytes(seeds_of("prior")[0].content)
+    for number, target in enumerate(("png", "tiff", "npy", "jpeg", "bmp", "webp", "png", "tiff")):
+        suffix, content = seeds_of(target)[1]
+        (folder / "images" / f"{number}{suffix}").write_bytes(content)
+
+
+def started(arguments: list[str], folder: Path) -> int:
+    """The process of a command in `folder`, forked from this one, which has imported everything already."""
+    from heatprior.cli import main  # noqa: PLC0415
+
+    child = os.fork()
+    if child:
+        return child
+    code = 70
+    try:
+        os.chdir(folder)
+        silence = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(silence, 1)
+        os.dup2(silence, 2)
+        code = main(arguments)
+    finally:
+        os._exit(code)
+
+
+def finished(arguments: list[str], folder: Path) -> int:
+    """The exit code of a command that runs to its end."""
+    return os.waitstatus_to_exitcode(os.waitpid(started(arguments, folder), 0)[1])
+
+
+def killed(arguments: list[str], folder: Path, delay: float) -> bool:
+    """Whether a command was still running when it was killed after `delay` seconds."""
+    child = started(arguments, folder)
+    time.sleep(delay)
+    os.kill(child, signal.SIGKILL)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+
+
+def files_below(folder: Path) -> dict[str, bytes]:
+    """Names and contents."""
+    found = (path for path in folder.rglob("*") if path.is_file()) if folder.is_dir() else iter(())
+    return {str(path.relative_to(folder)): path.read_bytes() for path in found}
+
+
+def _visible(files: dict[str, bytes]) -> dict[str, bytes]:
+    return {name: content for name, content in files.items() if not Path(name).name.startswith(".")}
+
+
+def kill_denoising(folder: Path, delay: float, right: dict[str, bytes]) -> list[str]:
+    """Kill once, look, run again; what is wrong."""
+    shutil.rmtree(folder / "out", ignore_errors=True)
+    killed(DENOISE, folder, delay)
+    found = _visible(files_below(folder / "out"))
+    wrong = [f"{name} is partial" for name, content in found.items() if content != right.get(name)]
+    code = finished([*DENOISE, "--skip-existing"], folder)
+    wrong += [f"exit code {code}"] if code else []
+    if files_below(folder / "out") != right:
+        names = sorted(set(files_below(folder / "out")) ^ set(right))
+        wrong.append(f"after the next run {', '.join(names) or 'the bytes'} differ")
+    return wrong
+
+
+def kill_training(folder: Path, delay: float, right: dict[str, bytes]) -> list[str]:
+    """Kill a run, and its resumption; then let it end; what is wrong."""
+    shutil.rmtree(folder / "run", ignore_errors=True)
+    killed([*TRAIN, *STEPS], folder, delay)
+    wrong = _partial(folder, right)
+    killed(_next(folder), folder, delay / 2)
+    wrong += _partial(folder, right)
+    code = finished(_next(folder), folder)
+    wrong += [f"exit code {code}"] if code else []
+    found = files_below(folder / "run")
+    wrong += [f"{name} is left" for name in found if Path(name).name.startswith(".")]
+    return wrong + ([] if found.get(RESULT) == right[RESULT] else [f"{RESULT} differs"])
+
+
+def _next(folder: Path) -> list[str]:
+    """What a user would do next: resume, or begin if nothing has begun."""
+    begun = (folder / "run" / "config.json").exists()
+    done = (folder / "run" / RESULT).exists()
+    return [*TRAIN[:4], "--resume"] if begun and not done else [*TRAIN, *STEPS, *(["--force"] if done else [])]
+
+
+def _partial(folder: Path, right: dict[str, bytes]) -> list[str]:
+    """Files of a run that are not whole."""
+    from safetensors.numpy import load  # noqa: PLC0415
+
+    found, wrong = _visible(files_below(folder / "run")), []
+    for name, content in found.items():
+        if name == RESULT and content != right[RESULT]:
+            wrong.append(f"{name} is partial")
+        elif name.endswith(".safetensors"):
+            try:
+                load(content)
+            except Exception as error:
+                wrong.append(f"{name} is partial: {error}")
+        elif name.endswith(".json") and content != right[name]:
+            wrong.append(f"{name} is partial")
+    return wrong
+
+
+def trial(kind: str, kills: int, seed: int = 0) -> list[str]:
+    """Kill `kind`, "denoise" or "train", so often, at moments spread over its time; what was wrong."""
+    kill: Callable[[Path, float, dict[str, bytes]], list[str]]
+    line, place, kill = {
+        "denoise": (DENOISE, "out", kill_denoising),
+        "train": ([*TRAIN, *STEPS], "run", kill_training),
+    }[kind]
+    random, wrong = Random(f"{kind}/{seed}"), []
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        prepare(folder)
+        if finished(line, folder):  # compiles, if need be
+            return [f"{kind} fails without being killed"]
+        right = files_below(folder / place)
+        shutil.rmtree(folder / place)
+        start = time.monotonic()
+        finished(line, folder)
+        seconds = time.monotonic() - start
+        for number in range(kills):
+            delay = random.uniform(0.0, seconds)
+            wrong += [f"{kind}, kill {number} after {delay:.3f} s: {what}" for what in kill(folder, delay, right)]
+    return wrong
+
+
+def main() -> int:
+    """Kill both; 1 if anything was wrong."""
+    parser = argparse.ArgumentParser(prog="python -m fuzz.kills", description=__doc__)
+    parser.add_argument("kills", type=int, nargs="?", default=200, help="of each of the two")
+    parser.add_argument("--only", choices=("denoise", "train"))
+    arguments = parser.parse_args()
+    wrong = []
+    for kind in [arguments.only] if arguments.only else ["denoise", "train"]:
+        found = trial(kind, arguments.kills)
+        print(f"{kind}: {arguments.kills} kills, {len(found)} wrong", *found, sep="\n  ", flush=True)
+        wrong += found
+    return int(bool(wrong))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,72 @@
+"""The fuzzer stays usable: every seed is sound, some mutants keep the laws, and the laws notice what they are for."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).parents[2]
+pytestmark = pytest.mark.skipif(not (ROOT / "fuzz").is_dir(), reason="the fuzzer is part of the repository only")
+
+
+def python(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-m", *arguments], cwd=ROOT, capture_output=True, text=True, check=False)
+
+
+def test_seeds_are_sound_and_some_mutants_keep_the_laws():
+    done = python("fuzz", "--count", "150")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "150 cases" in done.stdout
+    assert "0 broke a law" in done.stdout
+
+
+@pytest.mark.parametrize("kind", ["denoise", "train"])
+def test_a_process_that_is_killed_leaves_nothing_partial_and_the_next_goes_on(kind: str):
+    done = python("fuzz.kills", "4", "--only", kind)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "4 kills, 0 wrong" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        ({"code": 0, "traceback": "Traceback …\nIndexError: 7"}, "IndexError"),
+        ({"code": -11}, "exit code -11"),
+        ({"err": "TIFFReadDirectory: Warning\n"}, "said"),
+        ({"code": 2}, "0 lines of errors"),
+        ({"seconds": 21.0}, "21 s"),
+        ({"memory": 400 << 20}, "400 MB"),
+        ({"computed": {"out.npy": np.ones((16, 20), np.uint8)}}, "not what was computed"),
+        ({"computed": {}}, "who wrote"),
+        ({"input": b"other"}, "changed"),
+        ({"hidden": True}, "left .out behind"),
+        ({"output": b"no array"}, "cannot be read"),
+        ({"output": None}, "no out.npy"),
+        ({}, None),
+    ],
+)
+def test_the_laws_notice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: dict[str, object], complaint: str | None
+):
+    monkeypatch.syspath_prepend(str(ROOT))
+    from fuzz.cases import Case
+    from fuzz.laws import Outcome, broken_laws
+
+    pixels = np.zeros((16, 20), np.uint8)
+    np.save(tmp_path / "image.npy", pixels)
+    case = Case({"image.npy": (tmp_path / "image.npy").read_bytes()}, [], ("out.npy",))
+    (tmp_path / "out.npy").write_bytes(case.files["image.npy"])
+    if "input" in change:
+        (tmp_path / "image.npy").write_bytes(change.pop("input"))
+    if change.pop("hidden", False):
+        (tmp_path / ".out").touch()
+    if "output" in change:
+        content = change.pop("output")
+        (tmp_path / "out.npy").unlink() if content is None else (tmp_path / "out.npy").write_bytes(content)
+    outcome = Outcome(0, "", "", "", 0.1, 1 << 20, {"out.npy": pixels})._replace(**change)
+    found = broken_laws(case, outcome, tmp_path)
+    assert (found == []) if complaint is None else any(complaint in law for law in found), found
