@@ -31,13 +31,13 @@ class Tally:
     def __init__(self) -> None:
         self.codes: Counter[str] = Counter()
         self.broken: dict[int, list[str]] = {}
-        self.slowest = 0.0
+        self.slowest = (0.0, 0)  # seconds, and the case that took them
         self.memory = 0
 
     def count(self, number: int, verdict: Verdict) -> None:
         """Add a case."""
         self.codes[str(verdict.code)] += 1
-        self.slowest, self.memory = max(self.slowest, verdict.seconds), max(self.memory, verdict.memory)
+        self.slowest, self.memory = max(self.slowest, (verdict.seconds, number)), max(self.memory, verdict.memory)
         if verdict.broken:
             self.broken[number] = verdict.broken
 
@@ -47,7 +47,8 @@ class Tally:
             "cases": self.codes.total(),
             "exit_codes": dict(sorted(self.codes.items())),
             "broken": {str(number): laws for number, laws in self.broken.items()},
-            "slowest_seconds": round(self.slowest, 2),
+            "slowest_seconds": round(self.slowest[0], 2),
+            "slowest_case": self.slowest[1],
             "most_memory_mb": self.memory >> 20,
         }
 

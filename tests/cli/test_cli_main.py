@@ -3,6 +3,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import warnings
 from importlib.metadata import entry_points
 from pathlib import Path
 
@@ -104,6 +105,22 @@ def test_every_noise_level_states_its_units(run: Run, command: str):
         assert "tandard deviation of the noise, " in option
         assert (
             "in the units of the image" in option
-            or re.search("grey levels being 0 to 1[ .:,]", option)
+            or re.search("grey levels being 0 to 1[ .:;]", option)
             or (command == "evaluate" and "grey levels being 0 to 255" in option)
         )
+
+
+def test_a_warning_is_one_line_without_its_source(run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch):
+    def noisy_load(_: str) -> object:
+        warnings.warn("invalid value\nencountered", RuntimeWarning, stacklevel=1)
+        raise hp.PriorFileError("no prior")
+
+    monkeypatch.setattr(hp, "load", noisy_load)
+    with warnings.catch_warnings():
+        warnings.simplefilter("default")
+        outcome = run("sample", "mine.safetensors", "-o", folder / "out.npy")
+    assert outcome.code == 2
+    assert outcome.err.splitlines() == [
+        "heatprior: warning: invalid value encountered",
+        "heatprior: error: no prior",
+    ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import struct
 import tracemalloc
 import zlib
@@ -15,6 +16,7 @@ from round_trip import noise, save_png
 
 from heatprior import ImageFileError
 from heatprior.images import limits, read_grey, read_image, tiff_layout, write_image
+from heatprior.images.model import silent_decoders
 
 SMALL = 40 << 20
 
@@ -143,3 +145,12 @@ def test_pages_that_share_their_pixels_come_back_right(tmp_path: Path):
     different = noise((2, 9, 8), "uint8")
     write_image(tmp_path / "new.tif", different, like=image)
     np.testing.assert_array_equal(tifffile.imread(tmp_path / "new.tif"), different)
+
+
+@pytest.mark.parametrize("name", ["tifffile", "PIL", "PIL.TiffImagePlugin", "pydicom"])
+def test_loggers_of_decoders_say_nothing(capfd: pytest.CaptureFixture[str], name: str):
+    """A TIFF of 127 samples per pixel once made a logger below PIL's speak."""
+    with silent_decoders():
+        logging.getLogger(name).error("More samples per pixel than can be decoded")
+    assert capfd.readouterr() == ("", "")
+    assert logging.getLogger(name).propagate

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import sys
+import warnings
 from collections.abc import Sequence
 from typing import Annotated, cast
 
@@ -95,7 +96,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         if "" in arguments:  # which a path would take for the current folder
             raise InvalidInputError("an argument is empty; give a name ('.' for the current folder), or leave it out")
-        code = app(arguments, prog_name="heatprior", standalone_mode=False)
+        with warnings.catch_warnings():
+            warnings.showwarning = _warn
+            code = app(arguments, prog_name="heatprior", standalone_mode=False)
     except HeatpriorError as error:
         return _refuse(str(error))
     except ParsingError as error:
@@ -108,6 +111,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (KeyboardInterrupt, typer.Abort):
         return INTERRUPTED
     return code if isinstance(code, int) else 0
+
+
+def _warn(message: Warning | str, *_: object) -> None:
+    """A warning that nobody caught on its way, in one line and without the source that it came from."""
+    typer.echo(f"heatprior: warning: {' '.join(str(message).split())}", err=True)
 
 
 def _refuse(reason: str) -> int:

@@ -33,7 +33,7 @@ def evaluate(
         list[float],
         typer.Option(
             metavar="S",
-            help="Standard deviation of the noise, grey levels being 0 to 255, as the literature has it; may be repeated.",
+            help="Standard deviation of the noise, grey levels being 0 to 255 as in the literature; may be repeated.",
         ),
     ] = LEVELS,
     prior: Annotated[

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 INTERRUPTED = 130
 DEFAULT_KIND = "patch"
 SIGMA_HELP = (
-    "Standard deviation of the noise, grey levels being 0 to 1: train at this level only; for a mixture, the noise of the "
-    "training images.  [mixture: 0.0]"
+    "Standard deviation of the noise, grey levels being 0 to 1: train at this level only; for a mixture, the noise of "
+    "the training images.  [mixture: 0.0]"
 )
 EXAMPLES = """\b
 Examples:

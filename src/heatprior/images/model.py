@@ -188,13 +188,16 @@ def _reason(error: Exception) -> str:
 def silent_decoders() -> Iterator[None]:
     """No grumbling of decoders about metadata that plays no role here."""
     loggers = [logging.getLogger(name) for name in ("tifffile", "PIL", "pydicom", "nibabel.global")]
-    before = [logger.disabled for logger in loggers]
-    for logger in loggers:
-        logger.disabled = True
+    before = [logger.propagate for logger in loggers]
+    nowhere = logging.NullHandler()
+    for logger in loggers:  # and those below them, such as PIL.TiffImagePlugin, which `disabled` would let speak
+        logger.propagate = False
+        logger.addHandler(nowhere)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             yield
     finally:
-        for logger, disabled in zip(loggers, before, strict=True):
-            logger.disabled = disabled
+        for logger, propagated in zip(loggers, before, strict=True):
+            logger.propagate = propagated
+            logger.removeHandler(nowhere)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from os import PathLike
 from pathlib import Path
 
+import numpy as np
+
 from heatprior.errors import InvalidInputError, PriorFileError
 from heatprior.kinds import KINDS
 from heatprior.priors.adapter import complete
@@ -35,7 +37,8 @@ def load(prior: str | PathLike[str]) -> StoredPrior:
             raise PriorFileError(f"no prior is called {prior!r}; shipped are {', '.join(names())}; or give a path")
     try:
         contents = read_prior_file(path)
-        loaded: StoredPrior = KINDS[contents.kind].prior_class().from_file(contents)
+        with np.errstate(all="ignore"):  # parameters that overflow or are NaN are refused, in one line
+            loaded: StoredPrior = KINDS[contents.kind].prior_class().from_file(contents)
         return loaded
     except PriorFileError as error:
         message = str(error)
