@@ -12,10 +12,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import logsumexp, softmax
 
 from heatprior.arrays import FloatArray
 from heatprior.kernels.noisy_gaussians import log_densities, mean_precisions
+from heatprior.log_sums import log_sum_exp, softmax
 
 if TYPE_CHECKING:
     from heatprior.priors.gaussian_mixture import GaussianMixturePrior
@@ -47,7 +47,7 @@ class Components:
     @property
     def log_density(self) -> FloatArray:
         """Of the mixture: (n,)."""
-        return np.asarray(logsumexp(self.log_densities, axis=(0, 1)))
+        return np.asarray(log_sum_exp(self.log_densities, axis=(0, 1)))
 
     @cached_property
     def responsibilities(self) -> FloatArray:
