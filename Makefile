@@ -3,10 +3,12 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
+OLDEST := numba==0.61.0 numpy==1.26.4 scipy==1.13.1  # the lower bounds of pyproject.toml
+
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test check bench fuzz kills baseline clean same-python
+.PHONY: help demo test oldest check bench fuzz kills baseline clean same-python
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -16,6 +18,11 @@ demo: $(VENV)/installed-base ## Denoise a photograph: out/demo.png
 
 test: $(VENV)/installed-test ## Run the tests on all cores (ARGS="-k name" is handed to pytest)
 	$(BIN)/python -m pytest -n auto --dist worksteal $(ARGS)
+
+oldest: ## Run the tests of the kernels with the oldest numba, numpy and scipy that are allowed
+	@$(MAKE) --no-print-directory VENV=.venv-oldest .venv-oldest/installed-test
+	@.venv-oldest/bin/python -m pip install --quiet --disable-pip-version-check $(OLDEST)
+	.venv-oldest/bin/python -m pytest -n auto tests/kernels $(ARGS)
 
 check: $(VENV)/installed-check ## Check style and types
 	$(BIN)/ruff check
@@ -39,7 +46,7 @@ bench: $(VENV)/installed-bench ## Measure speed and memory
 	$(BIN)/python benchmarks/run.py
 
 clean: ## Remove the virtual environment, caches and outputs
-	rm -rf $(VENV) out build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) .venv-oldest out build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find src tests benchmarks experiments -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
 # One empty file for each set of extras that is installed; a newer pyproject.toml asks for it again.
