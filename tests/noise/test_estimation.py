@@ -76,7 +76,7 @@ def test_an_image_of_one_brightness_has_no_line():
     ],
 )
 def test_a_model_that_cannot_be_told_gives_way_to_one_level_with_a_warning(image, kind, why):
-    with pytest.warns(UserWarning, match=f"{kind} noise cannot be told: .*{why}.*; one level was taken"):
+    with pytest.warns(UserWarning, match=f"{kind} noise cannot be estimated: .*{why}.*; one level was used"):
         assert hp.estimate_noise(image, kind).models == ("constant",)
 
 

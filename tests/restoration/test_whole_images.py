@@ -102,7 +102,7 @@ def test_estimate_sigma_takes_them_in_the_units_of_the_image():
     level = hp.estimate_sigma(image, prior=prior, white=255.0)
     assert abs(float(level) - 51.0) < 4.0 * level.stderr
     assert hp.estimate_sigma(np.stack([image, image]), prior=prior, white=255.0).sigma.shape == (2,)
-    with pytest.raises(hp.InvalidInputError, match="needs 8×8 to tell the noise"):
+    with pytest.raises(hp.InvalidInputError, match="needs 8×8 to estimate the noise"):
         hp.estimate_sigma(image[:5], prior=prior, white=255.0)
 
 

@@ -104,7 +104,7 @@ def check_writable(path: Path, image: ImageFile) -> Format:
 
 @contextmanager
 def _complaining(path: Path, kind: Format) -> Iterator[None]:
-    """Whatever an encoder raises, as one line that names the result; a disk that is full is for others to tell."""
+    """Whatever an encoder raises, as one line that names the result; a full disk is reported elsewhere."""
     with silent_decoders():
         try:
             yield

@@ -26,7 +26,7 @@ LONGEST_SIGNATURE = 512
 
 
 def format_of(path: Path) -> Format | None:
-    """The format that a name tells, or None."""
+    """The format of files with such a suffix, or None."""
     name = path.name.lower()
     for kind in FORMATS:
         if any(name.endswith(suffix) and name != suffix for suffix in kind.suffixes):

@@ -44,7 +44,7 @@ def check_inflated(data: bytes, expected: int) -> None:
 
 
 def available_memory() -> int | None:
-    """Bytes that could be taken without swapping, as far as the system tells; None if it does not."""
+    """Bytes that could be taken without swapping, as far as the system reports; None if it does not."""
     try:
         lines = Path("/proc/meminfo").read_text().splitlines()
         free = next(1024 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable:"))

@@ -38,7 +38,7 @@ class ImageFile:
 
     `others` (…, H, W, n) are samples that are no brightness, such as transparency: they stay as they are. `native` is
     what only the module of its format understands; it makes a file of the same format complete. `missing` are the
-    pixels that the file says are none (NaN among floats), and `full_scale` is what the file tells of it.
+    pixels that the file says are none (NaN among floats), and `full_scale` is what the file declares.
     """
 
     path: Path
@@ -67,7 +67,7 @@ class ImageFile:
 
     @property
     def white(self) -> float | None:
-        """Full scale of `values()`, where the file or its type tells it and the values themselves do not."""
+        """Full scale of `values()`, where the file or its type declares it and the values themselves do not."""
         if self.full_scale is None and self.has_gaps:
             return float(np.iinfo(self.pixels.dtype).max)
         return self.full_scale

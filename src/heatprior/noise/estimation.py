@@ -40,7 +40,7 @@ from heatprior.zoo import as_prior
 
 MODELS = ("constant", "affine", "map")
 LEVEL_PART, LOCAL_PART = 0.3, 0.85  # of the time, when one level is known, and when the map is
-FEWEST_PATCHES = 144  # with fewer, one level is all that can be told
+FEWEST_PATCHES = 144  # with fewer, only one level can be estimated
 
 
 @dataclass(frozen=True)
@@ -120,8 +120,8 @@ def estimate_noise(
     """The noise of an image, as `denoise` without sigma takes it: what kind it is, how much and where.
 
     `noise` is "constant" (one level for each channel), "affine" (variance = gain · brightness + offset), "map" (a level
-    for every window), or "auto": the one with the most evidence. Where "affine" or "map" cannot be told, a warning says
-    why, and one level is taken.
+    for every window), or "auto": the one with the most evidence. Where "affine" or "map" cannot be estimated, a warning
+    says why, and one level is used.
     """
     check_kind(noise)
     pixels = as_pixels(image)
@@ -136,7 +136,7 @@ def estimate_noise(
         found.append(channel_noise(grey, model, noise, part_of(progress, number, len(indices))))
     if noise != "auto" and (reasons := [_why_constant(channel) for channel in found if channel.model != noise]):
         why = ", ".join(dict.fromkeys(reasons))
-        warnings.warn(f"{noise} noise cannot be told: {why}; one level was taken", UserWarning, stacklevel=2)
+        warnings.warn(f"{noise} noise cannot be estimated: {why}; one level was used", UserWarning, stacklevel=2)
     if all(channel.model == "constant" for channel in found):
         levels = np.array([channel.sigma for channel in found]).reshape(channels.shape[:-2])
         sigma = np.broadcast_to(levels[..., None, None] * full, channels.shape)

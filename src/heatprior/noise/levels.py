@@ -152,7 +152,7 @@ def search(likelihood: NoiseLikelihood, densities: Densities, stride: int, part:
         return Estimate(0.0, float(OCTAVES[0]))
     parts = parts_of(blocks, part)
     error = np.sqrt(repetition(likelihood.directions, chosen, stride) / peak.curvature)
-    if len(np.unique(parts[blocks.usable])) >= FEWEST_PARTS:  # few would not tell the spread
+    if len(np.unique(parts[blocks.usable])) >= FEWEST_PARTS:  # too few to estimate the spread
         groups = blocks.usable.astype(np.int64) - 1
         error = np.maximum(error, standard_error(blocks.log_densities, fitted, peak, parts, groups))
     return Estimate(float(np.exp(log_sigma)), float(np.exp(log_sigma) * error[0]))

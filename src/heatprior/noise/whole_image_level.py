@@ -26,7 +26,7 @@ def whole_image_level(image: FloatArray, prior: ImagePrior) -> tuple[float, floa
     unit = prior.unit
     if min(image.shape) < unit:
         raise InvalidInputError(
-            f"the image is {image.shape[0]}×{image.shape[1]} pixels but this prior needs {unit}×{unit} to tell the "
+            f"the image is {image.shape[0]}×{image.shape[1]} pixels but this prior needs {unit}×{unit} to estimate the "
             "noise; give a larger image, or a prior on patches"
         )
     log_sigmas = np.log(OCTAVES)

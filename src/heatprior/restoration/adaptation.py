@@ -31,7 +31,7 @@ ROUNDS = 4
 STRENGTH = 300.0  # patches of every shape that the prior stands for
 OLD = 0.5  # part of the weights that stays
 MOST_PATCHES = 10_000  # that are looked at: of larger images, patches that lie further apart
-LEAST_STRIDE = 2  # pixels between two patches: closer ones tell hardly more
+LEAST_STRIDE = 2  # pixels between two patches: closer ones add hardly any information
 LEAST_PART = 0.03  # of a patch that a component has to explain for it to count: faster, and no worse
 LOG_SIGMA_STEP = 0.1  # between the noise levels of patches under a map
 
