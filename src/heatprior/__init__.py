@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from heatprior.restoration.operators.downsample import Downsample
     from heatprior.restoration.operators.fourier import Fourier
     from heatprior.restoration.operators.mask import Mask
+    from heatprior.restoration.plug_and_play import RestoringStep
     from heatprior.restoration.restore import restore
-    from heatprior.restoration.restoring import RestoringStep
     from heatprior.zoo import load
 
 # Where each public name lives. They are imported when first used: `import heatprior` costs nothing.
@@ -63,7 +63,7 @@ _HOME = {
     "PatchPrior": "priors.patch",
     "Posterior": "priors.protocol",
     "PriorFileError": "errors",
-    "RestoringStep": "restoration.restoring",
+    "RestoringStep": "restoration.plug_and_play",
     "TrainingConfig": "learning.patch_training",
     "TrainingError": "errors",
     "WaveletPrior": "priors.wavelet",

@@ -14,7 +14,7 @@ from synthetic import folder_of_images
 
 from heatprior import ImageFileError, InvalidInputError
 from heatprior.images import image_files, read_grey
-from heatprior.restoration.evaluation import Measurement, evaluate, limited_threads, quality, summarise
+from heatprior.restoration.evaluation import TrialResult, evaluate, limited_threads, quality, summarise
 
 
 @pytest.fixture
@@ -60,7 +60,7 @@ def test_quality_is_that_of_scikit_image_after_clipping():
 
 
 def test_each_image_and_level_is_measured_once_and_reported(files: list[Path]):
-    told: list[Measurement] = []
+    told: list[TrialResult] = []
     results = evaluate(files, unchanged, levels=[25, 50], report=told.append)
     assert told == results
     assert [(result.file, result.level) for result in results] == [(p.name, s) for p in files for s in (25, 50)]
@@ -68,8 +68,8 @@ def test_each_image_and_level_is_measured_once_and_reported(files: list[Path]):
 
 
 def test_a_summary_has_means_of_quality_and_the_median_of_time():
-    results = [Measurement("a", 25, 20.0, 0.5, 1.0), Measurement("b", 25, 30.0, 0.6, 2.0)]
-    results += [Measurement("c", 25, 40.0, 0.7, 9.0), Measurement("a", 15, 33.0, 0.9, 5.0)]
+    results = [TrialResult("a", 25, 20.0, 0.5, 1.0), TrialResult("b", 25, 30.0, 0.6, 2.0)]
+    results += [TrialResult("c", 25, 40.0, 0.7, 9.0), TrialResult("a", 15, 33.0, 0.9, 5.0)]
     assert summarise(results) == [(25, 30.0, pytest.approx(0.6), 2.0), (15, 33.0, 0.9, 5.0)]
 
 

@@ -12,7 +12,7 @@ import heatprior as hp
 from heatprior.data.trials import psnr
 from heatprior.priors.handmade import dct_prior
 from heatprior.restoration.operators.point_spreads import gaussian_kernel
-from heatprior.restoration.restoring import noise_levels
+from heatprior.restoration.plug_and_play import noise_levels
 
 SHAPE = (48, 56)
 SIGMA = 0.02

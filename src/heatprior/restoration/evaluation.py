@@ -28,7 +28,7 @@ WARM_UP = 64  # pixels of a side
 DenoisingFunction = Callable[[FloatArray, float], FloatArray]
 
 
-class Measurement(NamedTuple):
+class TrialResult(NamedTuple):
     """One image at one level (255 sigma)."""
 
     file: str
@@ -53,9 +53,9 @@ def evaluate(
     *,
     levels: Sequence[float] = LEVELS,
     threads: int = 1,
-    report: Callable[[Measurement], None] | None = None,
+    report: Callable[[TrialResult], None] | None = None,
     skip: Callable[[HeatpriorError], None] | None = None,
-) -> list[Measurement]:
+) -> list[TrialResult]:
     """Denoise each of `files` at each of `levels` by `denoiser(noisy, sigma)`, grey levels being 0 to 1, float32.
 
     `report` is called with every measurement. A file that cannot be read is handed to `skip` and left out, if given.
@@ -63,7 +63,7 @@ def evaluate(
     bad = [level for level in levels if not 0 < level < np.inf]
     if bad or not levels:
         raise InvalidInputError(f"noise levels are {list(levels)}; expected positive numbers, in grey levels of 255")
-    results: list[Measurement] = []
+    results: list[TrialResult] = []
     with limited_threads(threads):
         for number, path in enumerate(files):
             try:
@@ -81,14 +81,14 @@ def evaluate(
                 start = time.perf_counter()
                 denoised = denoiser(noisy, sigma)
                 seconds = time.perf_counter() - start
-                result = Measurement(path.name, level, *quality(denoised, clean), seconds * 1e6 / clean.size)
+                result = TrialResult(path.name, level, *quality(denoised, clean), seconds * 1e6 / clean.size)
                 results.append(result)
                 if report:
                     report(result)
     return results
 
 
-def summarise(results: Sequence[Measurement]) -> list[Summary]:
+def summarise(results: Sequence[TrialResult]) -> list[Summary]:
     """One line for each level, in the order of their first appearance."""
     lines = []
     for level in dict.fromkeys(result.level for result in results):

@@ -17,7 +17,7 @@ from heatprior.pixels.inputs import as_channels, as_noise_level, as_pixels, as_w
 from heatprior.priors.protocol import DiffusedPrior
 from heatprior.restoration.operators.linear import Linear
 from heatprior.restoration.operators.measurement import Data, Measurement, Operator
-from heatprior.restoration.restoring import LEAST_SIGMA, Report, Restorer
+from heatprior.restoration.plug_and_play import LEAST_SIGMA, Report, Restorer
 from heatprior.zoo import as_prior
 
 COLOURS = len(COLOUR)
