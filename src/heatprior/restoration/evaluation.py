@@ -76,7 +76,7 @@ def evaluate(
             for level in levels:
                 sigma = level / GREY_LEVELS
                 noisy = with_noise(clean, number, sigma)
-                if not results:  # warm up: compiling and loading happen once and do not count
+                if len(results) < len(levels):  # warm up: what happens once at each level does not count
                     denoiser(noisy[:WARM_UP, :WARM_UP], sigma)
                 start = time.perf_counter()
                 denoised = denoiser(noisy, sigma)
