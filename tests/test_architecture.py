@@ -36,7 +36,9 @@ MAY_IMPORT = {
     "learning": BOTTOM | {"kernels", "noise_model", "priors", "data", "images", "store", "kinds", "version"},
     "restoration": BOTTOM | {"kernels", "noise_model", "priors", "zoo", "images", "data", "pixels", "noise"},
 }
-EVERYTHING_BELOW = set(MAY_IMPORT)
+MAY_IMPORT["torch"] = BOTTOM | {"kernels", "priors", "zoo", "pixels", "restoration"}
+MAY_IMPORT["deepinv"] = BOTTOM | {"pixels", "torch"}
+EVERYTHING_BELOW = set(MAY_IMPORT) - {"torch", "deepinv"}  # nothing else knows of these: they need an extra
 MAY_IMPORT["heatprior"] = EVERYTHING_BELOW  # the package itself: the public names
 MAY_IMPORT["reproduction"] = EVERYTHING_BELOW | {"heatprior"}  # the paper as a whole stands on every part
 MAY_IMPORT["cli"] = EVERYTHING_BELOW | {"heatprior", "reproduction"}

@@ -9,7 +9,8 @@ from synthetic import landscape, oriented_mixture, sparse_prior
 import heatprior as hp
 import heatprior.torch as ht
 from heatprior import InvalidInputError
-from heatprior.priors.mixture_step import average_posterior_changes
+from heatprior.noise_model import ConstantNoise
+from heatprior.priors.mixture_step import step_of_mixture
 
 PRIORS = {"patch": sparse_prior(), "mixture": oriented_mixture(), "wavelet": WAVELETS["two vanishing moments, split"]}
 EXACT = {name: PRIORS[name] for name in ("patch", "wavelet")}  # without the short cuts of mixtures
@@ -63,7 +64,7 @@ def test_a_mixture_denoises_as_the_library_without_its_short_cuts(sigma):
     def store(rows, change):
         expected[rows] = image[rows] + change
 
-    average_posterior_changes(prior, image, sigma, store, candidates=len(prior.covariances), negligible=0.0)
+    step_of_mixture(prior, image, ConstantNoise(sigma), store, candidates=len(prior.covariances), negligible=0.0)
     assert largest(by_tensors(ht.from_prior(prior), x, sigma, "eb")[0, 0], torch.tensor(expected)) < 1e-5  # float32
 
 

@@ -11,10 +11,9 @@ import torch.nn.functional as F  # noqa: N812
 from torch import Tensor
 
 from heatprior.deepinv.mixing import mix_of, mixed
-from heatprior.torch import PriorModule, WaveletModule, load
+from heatprior.torch import PriorModule, load
 from heatprior.torch.arguments import as_levels, check_images
 from heatprior.torch.averaging import summed
-from heatprior.torch.proximal import prox
 
 ROWS = 16  # of patches whose densities are in memory at once
 
@@ -61,10 +60,9 @@ class Prior(deepinv.optim.Prior):
         there is no closed form, and deepinv's own iteration is what you get, with its arguments.
         """
         level = torch.as_tensor(sigma)
-        if not isinstance(self.prior, WaveletModule) or x.shape[1] == 3 or level.numel() > 1:
-            return super().prox(x, sigma, *args, gamma=gamma, **kwargs)
-        self._mixed(x, sigma)
-        return prox(self.prior, x, float(level), float(gamma))
+        is_grey_of_one_level = x.shape[1] != 3 and level.numel() == 1
+        found = self.prior.prox(x, float(level), float(gamma)) if is_grey_of_one_level else None
+        return super().prox(x, sigma, *args, gamma=gamma, **kwargs) if found is None else found
 
     def _mixed(self, x: Tensor, sigma: float | Tensor) -> tuple[Tensor, Tensor]:
         check_images(x, self.prior.size)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 from torch import Tensor
 
 from heatprior.errors import InvalidInputError
 
-Sigma = float | Tensor
+Sigma: TypeAlias = float | Tensor
 
 
 def check_patches(y: Tensor, size: int) -> None:

@@ -56,13 +56,13 @@ def over_axes(parts: Tensor, weights: Tensor) -> Tensor:
 
 
 class MixtureModule(PriorModule):
-    """`turns` (K, d, d), and the parameters `angles` (K, d, d), `log_variances` (K, d), `log_contrasts` (G,), `logits`."""
+    """`turns` (K, d, d), and the parameters `angles`, `log_variances`, `log_contrasts` and `logits`."""
 
     basis: Tensor  # the cosine basis without its constant, (d, a)
     turns: Tensor
-    angles: Tensor
-    log_variances: Tensor
-    log_contrasts: Tensor
+    angles: Tensor  # (K, d, d)
+    log_variances: Tensor  # (K, d)
+    log_contrasts: Tensor  # (G,)
     logits: Tensor  # (K, G)
 
     def _take(self, prior: GaussianMixturePrior) -> None:
@@ -173,7 +173,7 @@ class MixtureModule(PriorModule):
 
     def numbers(self, name: str, levels: Tensor) -> int:
         """How many numbers a patch takes: one for each axis of each shape, or of each component."""
-        responses = self.log_variances.numel()
+        responses = int(self.log_variances.numel())
         several = name == "posterior" or levels.numel() > 1
         return max(responses * len(self.log_contrasts) if several else responses, self.size**4)
 

@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from heatprior.priors.schedules import schedules_of
 from heatprior.torch import compiled
 from heatprior.torch.arguments import Sigma, as_levels, check_images
 from heatprior.torch.splitting import SplittingSchedule, check_method, denoise_images
@@ -40,7 +39,7 @@ class PriorModule(nn.Module):
     def __init__(self, prior: Any) -> None:
         super().__init__()
         self.card = dict(prior.card)
-        self.schedule = SplittingSchedule.of(schedules_of(prior))
+        self.schedule = SplittingSchedule.of(prior.schedules)
         self._prior = prior
         self._take(prior)
         self._known = self._state()
@@ -73,6 +72,10 @@ class PriorModule(nn.Module):
     @abstractmethod
     def changes(self, images: Tensor, sigma: Tensor) -> Tensor:
         """By how much one step of empirical Bayes changes images (N, H, W); sigma is (1 or N, 1, 1) or maps."""
+
+    def prox(self, y: Tensor, sigma: float, gamma: float) -> Tensor | None:  # noqa: ARG002
+        """argmin_x −gamma log f(x, t) + ½ ‖x − y‖² of whole images (..., H, W); None where no closed form is known."""
+        return None
 
     def denoise(self, x: Tensor, sigma: Sigma, method: str = "hqs") -> Tensor:
         """Images (B, C, H, W), grey levels scaled to [0, 1], without their noise: of the same shape and type.

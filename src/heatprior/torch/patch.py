@@ -129,11 +129,12 @@ class PatchModule(PriorModule):
 
     def numbers(self, _name: str, _levels: Tensor) -> int:
         """How many numbers a patch takes: one for each component of each expert."""
-        return self.logits.numel()
+        return int(self.logits.numel())
 
     def model(self, dtype: torch.dtype) -> _Model:
         """What the parameters stand for."""
         directions = turned(self.directions, self.angles)
         log_weights = self.logits.log_softmax(-1)
-        values = (tensor.to(dtype) for tensor in (directions, self.log_norms.exp(), log_weights, self.means))
-        return _Model(*values, self._base)
+        tensors = (directions, self.log_norms.exp(), log_weights, self.means)
+        directions, norms, log_weights, means = (tensor.to(dtype) for tensor in tensors)
+        return _Model(directions, norms, log_weights, means, self._base)

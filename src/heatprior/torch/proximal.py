@@ -8,51 +8,81 @@ map jumps, as the true one does.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, NamedTuple
+
 import torch
 from torch import Tensor
 
 from heatprior.torch import experts
-from heatprior.torch.chunks import in_chunks
-from heatprior.torch.wavelet import WaveletModule
+
+if TYPE_CHECKING:
+    from heatprior.torch.wavelet import WaveletModule
 
 PLACES = 1024  # of the grid
 BEYOND = 6.0  # widths beyond the outermost mean that it reaches
 STEPS = 8  # of Newton
 
 
-def prox(module: WaveletModule, y: Tensor, sigma: float, gamma: float) -> Tensor:
+def prox_of_images(module: WaveletModule, y: Tensor, sigma: float, gamma: float) -> Tensor:
     """Of images (..., H, W) whose sides are multiples of `module.unit`, in the type of the parameters; no gradient."""
     with torch.no_grad():
         model = module.model(module.logits.dtype)
         images = y.to(module.logits.dtype)
+        at_once = (module.at_once(PLACES, y.device), module.at_once(len(model.means), y.device))
         moves = []
         for j, c in enumerate(module.coefficients(model, images)):
-            xi, weights = model.norms[j], model.log_weights[j : j + 1]
-            variance = model.base**2 + (xi * sigma) ** 2
-            reach = (float(model.means[-1]) + BEYOND * float(variance.sqrt())) / float(xi)
-            reach = max(reach, float(c.abs().max()))
-            places = torch.linspace(-reach, reach, PLACES, dtype=c.dtype, device=c.device)
-            logs = experts.log_density((xi * places)[:, None], variance, weights, model.means)[:, 0]
-
-            def best(some: Tensor, _: Tensor, places: Tensor = places, logs: Tensor = logs) -> tuple[Tensor]:
-                values = 0.5 * (some[:, None] - places) ** 2 - gamma * logs
-                return (places[values.argmin(-1)],)
-
-            def refined(pair: Tensor, _: Tensor, xi: Tensor = xi, weights: Tensor = weights) -> tuple[Tensor]:
-                start, observed = pair[:, :1], pair[:, 1:]
-                variance, cell = model.base**2 + (xi * sigma) ** 2, 2.0 * reach / (PLACES - 1)
-                x = start
-                for _step in range(STEPS):
-                    found = experts.moments(xi * x, variance, weights, model.means)
-                    slope = x - observed - gamma * xi * (found.mean - xi * x) / variance
-                    bend = 1.0 - gamma * xi**2 * (found.variance - variance) / variance**2
-                    x = torch.minimum(torch.maximum(x - slope / bend.clamp_min(1e-3), start - cell), start + cell)
-                return (x[:, 0],)
-
-            nothing = c.new_zeros(())
-            flat = c.reshape(-1)
-            start = in_chunks(best, flat, nothing, module.at_once(PLACES, c.device))[0]
-            pairs = torch.stack([start, flat], -1)
-            found = in_chunks(refined, pairs, nothing, module.at_once(len(model.means), c.device))[0]
-            moves.append(found.reshape(c.shape) - c)
+            variance = model.base**2 + (model.norms[j] * sigma) ** 2
+            band = Band(model.norms[j], variance, model.log_weights[j : j + 1], model.means)
+            moves.append(prox_of_band(band, c.reshape(-1), gamma, at_once).reshape(c.shape) - c)
         return (images + module.synthesised(model, moves)).to(y.dtype)
+
+
+class Band(NamedTuple):
+    """What the prior knows of the coefficients c of one band: −log psi(xi c, t)."""
+
+    norm: Tensor  # xi, ()
+    variance: Tensor  # of the noisy expert, ()
+    log_weights: Tensor  # (1, L)
+    means: Tensor  # (L,)
+
+    def log_density(self, c: Tensor) -> Tensor:
+        """log psi(xi c, t), up to a constant: (n,)."""
+        return experts.log_density((self.norm * c)[:, None], self.variance, self.log_weights, self.means)[:, 0]
+
+    def derivatives(self, c: Tensor) -> tuple[Tensor, Tensor]:
+        """First and second of log psi(xi c, t) in c: (n,) each."""
+        u = self.norm * c
+        found = experts.moments(u[:, None], self.variance, self.log_weights, self.means)
+        slope = self.norm * (found.mean[:, 0] - u) / self.variance
+        return slope, self.norm**2 * (found.variance[:, 0] - self.variance) / self.variance**2
+
+    def grid(self, furthest: float) -> Tensor:
+        """Places over all the mass of the expert, and as far out as any coefficient."""
+        reach = (float(self.means[-1]) + BEYOND * float(self.variance.sqrt())) / float(self.norm)
+        reach = max(reach, furthest)
+        return torch.linspace(-reach, reach, PLACES, dtype=self.means.dtype, device=self.means.device)
+
+
+def best_places(band: Band, places: Tensor, c: Tensor, gamma: float) -> Tensor:
+    """The place of the grid where ½ (place − c)² − gamma log psi is least, for each of c (n,)."""
+    values = 0.5 * (c[:, None] - places) ** 2 - gamma * band.log_density(places)
+    return places[values.argmin(-1)]
+
+
+def refined(band: Band, start: Tensor, c: Tensor, gamma: float, cell: float) -> Tensor:
+    """Newton's steps from `start` (n,), never further from it than a `cell` of the grid."""
+    x = start
+    for _ in range(STEPS):
+        slope, bend = band.derivatives(x)
+        step = (x - c - gamma * slope) / (1.0 - gamma * bend).clamp_min(1e-3)
+        x = torch.minimum(torch.maximum(x - step, start - cell), start + cell)
+    return x
+
+
+def prox_of_band(band: Band, c: Tensor, gamma: float, at_once: tuple[int, int]) -> Tensor:
+    """argmin_x ½ (x − c)² − gamma log psi(xi x, t) of coefficients (n,), so many at once on the grid and by Newton."""
+    places = band.grid(float(c.abs().max()))
+    cell = float(places[1] - places[0])
+    start = torch.cat([best_places(band, places, some, gamma) for some in c.split(at_once[0])])
+    pairs = zip(start.split(at_once[1]), c.split(at_once[1]), strict=True)
+    return torch.cat([refined(band, place, some, gamma, cell) for place, some in pairs])

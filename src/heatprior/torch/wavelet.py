@@ -1,7 +1,7 @@
-"""The wavelet prior as a module: f(x, t) = ∏_j ∏_m xi_j psi_j(xi_j c_jm, t) on the coefficients of an orthonormal basis.
+"""The wavelet prior as a module: f(x, t) = ∏_j ∏_m xi_j psi_j(xi_j c_jm, t), c the coefficients of a basis.
 
 Of all the priors here the one that is an exact density of whole images. Its parameters are free: the logarithms of the
-norms xi and the logits of the weights. The basis is given.
+norms xi and the logits of the weights. The basis, orthonormal, is given.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from heatprior.torch import compiled, experts
 from heatprior.torch.arguments import Sigma, as_sigma
 from heatprior.torch.chunks import in_chunks, recomputed
 from heatprior.torch.module import Posterior, PriorModule
+from heatprior.torch.proximal import prox_of_images
 from heatprior.torch.wavelet_transform import put_back, put_back_squared, responses, spread
 
 
@@ -147,6 +148,11 @@ class WaveletModule(PriorModule):
                 coefficients.append(draws.reshape(size) / model.norms[j])
             return self.synthesised(model, coefficients)[:, : shape[0], : shape[1]]
 
+    def prox(self, y: Tensor, sigma: float, gamma: float) -> Tensor:
+        """argmin_x −gamma log f(x, t) + ½ ‖x − y‖², (..., H, W), coefficient by coefficient; without gradient."""
+        self._check(y)
+        return prox_of_images(self, y, sigma, gamma)
+
     def changes(self, images: Tensor, sigma: Tensor) -> Tensor:
         """By how much the posterior mean, averaged over all shifts of the basis, changes images (N, H, W) of any size.
 
@@ -174,7 +180,8 @@ class WaveletModule(PriorModule):
     def model(self, dtype: torch.dtype) -> _Model:
         """What the parameters stand for."""
         tensors = (self.log_norms.exp(), self.logits.log_softmax(-1), self.means, self.scaling)
-        return _Model(*(tensor.to(dtype) for tensor in tensors), self._base)
+        norms, log_weights, means, scaling = (tensor.to(dtype) for tensor in tensors)
+        return _Model(norms, log_weights, means, scaling, self._base)
 
     def _shift_averaged(self, model: _Model, images: Tensor, sigma: Tensor) -> Tensor:
         """sigma² Σ_j shares_j K_jᵀ (log psi_j)'(K_j y), as priors/bands.py: sigma (1 or N,)."""
