@@ -2,22 +2,32 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# Installed first where torch is tested, so that no other build of it is pulled along.
+TORCH ?= torch==2.13.0
 
 OLDEST := numba==0.61.0 numpy==1.26.4 scipy==1.13.1  # the lower bounds of pyproject.toml
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test oldest check bench fuzz kills baseline clean same-python
+.PHONY: help demo test test-torch test-deepinv oldest check bench fuzz kills baseline clean same-python with-torch with-deepinv
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: $(VENV)/installed-base ## Denoise a photograph: out/demo.png
 	@$(BIN)/python experiments/demo.py out
 
 test: $(VENV)/installed-test ## Run the tests on all cores (ARGS="-k name" is handed to pytest)
 	$(BIN)/python -m pytest -n auto --dist worksteal $(ARGS)
+
+test-torch: ## Run the tests of heatprior.torch in an environment of their own
+	@$(MAKE) --no-print-directory VENV=.venv-torch with-torch
+	.venv-torch/bin/python -m pytest -n auto --dist worksteal tests/torch_modules $(ARGS)
+
+test-deepinv: ## Run the tests of heatprior.deepinv in an environment of their own
+	@$(MAKE) --no-print-directory VENV=.venv-deepinv with-deepinv
+	.venv-deepinv/bin/python -m pytest -n auto --dist worksteal tests/deepinv_bridge $(ARGS)
 
 oldest: ## Run the tests of the kernels with the oldest numba, numpy and scipy that are allowed
 	@$(MAKE) --no-print-directory VENV=.venv-oldest .venv-oldest/installed-test
@@ -45,8 +55,8 @@ baseline: $(VENV)/installed-test ## Run numerical tests as on a processor withou
 bench: $(VENV)/installed-bench ## Measure speed and memory
 	$(BIN)/python benchmarks/run.py
 
-clean: ## Remove the virtual environment, caches and outputs
-	rm -rf $(VENV) .venv-oldest out build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
+clean: ## Remove the virtual environments, caches and outputs
+	rm -rf $(VENV) .venv-torch .venv-deepinv .venv-oldest out build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find src tests benchmarks experiments -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
 # One empty file for each set of extras that is installed; a newer pyproject.toml asks for it again.
@@ -54,6 +64,19 @@ $(VENV)/installed-%: pyproject.toml $(VENV)/made | same-python
 	@echo "Installing heatprior$(if $(filter-out base,$*), with its extra '$*') into $(VENV); the first time takes a minute or two"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.$(if $(filter-out base,$*),[$*])' \
 		|| { echo "make: pip could not install heatprior (see above); is there a network?" >&2; exit 1; }
+	@touch $@
+
+with-torch: $(VENV)/torch $(VENV)/installed-test
+
+# Without its dependencies, of which torchvision brings gigabytes of CUDA: the tests stand in for its names. The others are
+# what deepinv imports.
+with-deepinv: with-torch
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps deepinv==0.5.0
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check einops h5py natsort
+
+$(VENV)/torch: $(VENV)/made | same-python
+	@echo "Installing $(TORCH) into $(VENV)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check '$(TORCH)'
 	@touch $@
 
 $(VENV)/made:

@@ -8,6 +8,8 @@ from synthetic import oriented_mixture, sparse_prior
 import heatprior.torch as ht
 
 PRIORS = {"patch": sparse_prior(9), "mixture": oriented_mixture(3), "wavelet": WAVELETS["Haar"]}
+STRIDED = {"sigmas": [0.1], "levels": [[1.0, 0.4]], "weights": [[0.3, 0.0]], "strides": [2, 2]}
+PRIORS["patch"].card.update(hqs=STRIDED, scales=2)
 
 
 @pytest.fixture(autouse=True)

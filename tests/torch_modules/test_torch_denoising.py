@@ -1,4 +1,6 @@
-"""Images: what `heatprior.denoise(..., scales=1)` says, whatever shape sigma has."""
+"""Images: what `heatprior.denoise` says, whatever shape sigma has, on any grid of patches and at any scale."""
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,8 +11,11 @@ from synthetic import landscape, oriented_mixture, sparse_prior
 import heatprior as hp
 import heatprior.torch as ht
 from heatprior import InvalidInputError
+from heatprior.kernels.grids import Grid
 from heatprior.noise_model import ConstantNoise
 from heatprior.priors.mixture_step import step_of_mixture
+from heatprior.torch import averaging
+from heatprior.torch.averaging import starts
 
 PRIORS = {"patch": sparse_prior(), "mixture": oriented_mixture(), "wavelet": WAVELETS["two vanishing moments, split"]}
 EXACT = {name: PRIORS[name] for name in ("patch", "wavelet")}  # without the short cuts of mixtures
@@ -26,14 +31,14 @@ def noisy_images(*shape, sigma=0.1, dtype=torch.float32):
     return torch.tensor(clean + sigma * rng.standard_normal(shape), dtype=dtype)
 
 
-def by_tensors(module, x, sigma, method="hqs"):
-    return module.denoise(x.clone().requires_grad_(), sigma, method).detach()
+def by_tensors(module, x, sigma, method="hqs", scales=None):
+    return module.denoise(x.clone().requires_grad_(), sigma, method, scales).detach()
 
 
-def by_library(prior, x, sigma, method="hqs"):
+def by_library(prior, x, sigma, method="hqs", scales=None):
     sigmas = np.broadcast_to(sigma, x.shape)
     images = [
-        hp.denoise(image, s, prior=prior, method=method, scales=1, channel_axis=0, white=1.0)
+        hp.denoise(image, s, prior=prior, method=method, scales=scales, channel_axis=0, white=1.0)
         for image, s in zip(x.numpy(), sigmas, strict=True)
     ]
     return torch.tensor(np.stack(images))
@@ -66,6 +71,62 @@ def test_a_mixture_denoises_as_the_library_without_its_short_cuts(sigma):
 
     step_of_mixture(prior, image, ConstantNoise(sigma), store, candidates=len(prior.covariances), negligible=0.0)
     assert largest(by_tensors(ht.from_prior(prior), x, sigma, "eb")[0, 0], torch.tensor(expected)) < 1e-5  # float32
+
+
+def with_card(prior, **entries):
+    """The same prior with other entries on its card."""
+    return replace(prior, card={**prior.card, **entries})
+
+
+STRIDED = {"sigmas": [0.1], "levels": [[1.0, 0.6, 0.4]], "weights": [[0.3, 0.1, 0.0]], "strides": [2, 3, 2]}
+
+
+@pytest.mark.parametrize("sigma", [0.1, torch.linspace(0.05, 0.2, 18).expand(21, 18)], ids=["one level", "a map"])
+def test_grids_of_the_card_are_those_of_the_library(sigma):
+    prior = with_card(PRIORS["patch"], hqs=STRIDED)
+    x = noisy_images(2, 1, 21, 18)
+    found, expected = by_tensors(ht.from_prior(prior), x, sigma), by_library(prior, x, np.asarray(sigma))
+    assert largest(found, expected) < A_MAP
+    every = with_card(prior, hqs={key: value for key, value in STRIDED.items() if key != "strides"})
+    assert largest(found, by_library(every, x, np.asarray(sigma))) > 10 * A_MAP  # the grids do matter
+
+
+@pytest.mark.parametrize("stride", [1, 2, 3])
+@pytest.mark.parametrize("offset", [0, 1])
+@pytest.mark.parametrize("length", [3, 4, 11])
+def test_patches_on_a_grid_begin_where_those_of_the_library_do(stride, offset, length):
+    grid = Grid(stride, offset % stride)
+    assert starts(length, 3, grid) == grid.starts(length, 3).tolist()
+    held = averaging._patches_that_hold(length, 3, grid, torch.zeros(()))
+    assert held.tolist() == grid.patches_that_hold(length, 3).tolist()
+
+
+@pytest.mark.parametrize("shape", [(20, 18), (21, 17)])
+@pytest.mark.parametrize("sigma", [0.1, None], ids=["one level", "a map"])
+def test_two_scales_are_those_of_the_library(shape, sigma):
+    prior = with_card(PRIORS["patch"], scales=2)
+    sigma = torch.linspace(0.05, 0.2, shape[1]).expand(shape) if sigma is None else sigma
+    x = noisy_images(1, 3, *shape)
+    found = by_tensors(ht.from_prior(prior), x, sigma)
+    assert largest(found, by_library(prior, x, np.asarray(sigma))) < A_MAP
+    assert largest(found, by_library(prior, x, np.asarray(sigma), scales=1)) > 10 * A_MAP  # the second does matter
+    assert largest(found, by_tensors(ht.from_prior(prior), x, sigma, scales=1)) > 10 * A_MAP
+    torch.testing.assert_close(found, by_tensors(ht.from_prior(PRIORS["patch"]), x, sigma, scales=2))
+
+
+def test_images_too_small_for_two_scales_have_one():
+    prior = with_card(PRIORS["patch"], scales=2)
+    x, module = noisy_images(1, 1, 3, 5), ht.from_prior(prior)
+    assert torch.equal(by_tensors(module, x, 0.1), by_tensors(module, x, 0.1, scales=1))
+    assert largest(by_tensors(module, x, 0.1), by_library(prior, x, 0.1)) < ONE_LEVEL
+
+
+@pytest.mark.parametrize("channels", [2, 4])
+def test_every_channel_beyond_three_colours_is_denoised_by_itself(channels):
+    x, module = noisy_images(1, channels, 9, 8), ht.from_prior(PRIORS["patch"])
+    x[:, -1] = 1.0 - 0.5 * (x[:, -1] < 0.2)  # nearly opaque: the library would take a fourth for alpha
+    alone = torch.cat([module.denoise(x[:, [c]], 0.1) for c in range(channels)], 1)
+    assert torch.equal(module.denoise(x, 0.1), alone)
 
 
 @every_prior
@@ -127,6 +188,7 @@ def test_types_and_noise_beyond_the_kernels(prior):
     for dtype in (torch.float32, torch.float64):
         x = noisy_images(1, 1, 9, 8, dtype=dtype)
         assert module.denoise(x, 0.1).dtype == dtype
+        assert torch.isfinite(module.denoise(x, 5.0)).all()
         assert torch.isfinite(module.denoise(x, 100.0)).all()
         assert largest(module.denoise(x, 0.0, "eb"), x) < 1e-6
 
@@ -156,6 +218,8 @@ def test_more_that_makes_no_sense_is_refused():
     module = ht.from_prior(PRIORS["patch"])
     with pytest.raises(InvalidInputError, match=r"^method is 'median'; expected 'hqs' or 'eb'$"):
         module.denoise(torch.zeros(1, 1, 9, 8), 0.1, "median")
+    with pytest.raises(InvalidInputError, match=r"^scales is 3; expected 1 or 2$"):
+        module.denoise(torch.zeros(1, 1, 9, 8), 0.1, scales=3)
     with pytest.raises(InvalidInputError, match=r"^patches have 8 pixels but this prior acts on 9 \(3×3\); extract"):
         module.log_prob(torch.zeros(2, 8), 0.1)
     with pytest.raises(InvalidInputError, match=r"^sigma has shape \(3,\) but the patches are \(2,\); give one number"):

@@ -5,6 +5,9 @@ import torch
 from bridges import SMALL, WAVELETS, module_of
 from torch.autograd import gradcheck, gradgradcheck
 
+from heatprior.kernels.grids import Grid
+from heatprior.torch.splitting import SplittingSchedule
+
 EVERY = {name: SMALL[name] for name in ("three filters on 2×2", "two shapes at three contrasts")} | {
     "Haar": WAVELETS["Haar"]
 }
@@ -63,6 +66,16 @@ def test_gradients_of_denoising(prior, method):
     x = torch.rand(1, 1, 4, 3, generator=generator, dtype=torch.float64, requires_grad=True)
     sigma = torch.tensor(0.2, dtype=torch.float64, requires_grad=True)
     assert gradcheck(with_parameters(module, "denoise", method), (x, sigma, *module.parameters()))
+
+
+@pytest.mark.parametrize("name", ["three filters on 2×2", "two shapes at three contrasts"])
+def test_gradients_through_grids_of_patches_and_two_scales(name):
+    module, _, _ = setting(SMALL[name])
+    module.schedule = SplittingSchedule((0.0,), ((1.0,),), ((0.3,),), (Grid(2, 1),))
+    generator = torch.Generator().manual_seed(2)
+    x = torch.rand(1, 1, 5, 4, generator=generator, dtype=torch.float64, requires_grad=True)
+    sigma = (0.1 + 0.2 * torch.rand(1, 1, 5, 4, generator=generator, dtype=torch.float64)).requires_grad_()
+    assert gradcheck(with_parameters(module, "denoise", "hqs", 2), (x, sigma, *module.parameters()))
 
 
 @pytest.mark.parametrize("name", ["three filters on 2×2", "two shapes at three contrasts"])

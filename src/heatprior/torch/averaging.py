@@ -12,6 +12,7 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor
 
+from heatprior.kernels.grids import EVERY, Grid
 from heatprior.torch.chunks import recomputed
 
 PATCHES = 1 << 15  # of a band, about
@@ -19,30 +20,45 @@ PATCHES = 1 << 15  # of a band, about
 ChangesOfPatches = Callable[[Tensor, Tensor], Tensor]  # (n, a), () or (n,) → (n, a)
 
 
-def averaged(change: ChangesOfPatches, images: Tensor, sigma: Tensor, size: int) -> Tensor:
-    """The mean, over the b×b patches that hold a pixel, of their changes: images (N, H, W), sigma as of `changes`."""
-    counts = [_patches_that_hold(length, size, images) for length in images.shape[-2:]]
-    return summed(change, images, sigma, size) / (counts[0][:, None] * counts[1])
+def averaged(change: ChangesOfPatches, images: Tensor, sigma: Tensor, size: int, grid: Grid = EVERY) -> Tensor:
+    """The mean, over the b×b patches on a grid that hold a pixel, of their changes; as `summed`."""
+    counts = [_patches_that_hold(length, size, grid, images) for length in images.shape[-2:]]
+    return summed(change, images, sigma, size, grid) / (counts[0][:, None] * counts[1])
 
 
-def summed(change: ChangesOfPatches, images: Tensor, sigma: Tensor, size: int) -> Tensor:
-    """The sum, over the b×b patches that hold a pixel, of their changes."""
+def summed(change: ChangesOfPatches, images: Tensor, sigma: Tensor, size: int, grid: Grid = EVERY) -> Tensor:
+    """The sum, over the b×b patches on a grid that hold a pixel, of their changes: images (N, H, W).
+
+    `sigma` is (1 or N, 1 or H, 1 or W).
+    """
     count, height, width = images.shape
     last = height - size + 1
     band = max(1, min(last, PATCHES // (count * (width - size + 1))))
     shared = size - 1  # rows that two bands have in common
+    all_rows, columns = (starts(length, size, grid) for length in (height, width))
 
-    def of_band(pixels: Tensor, noise: Tensor) -> Tensor:
+    def of_band(pixels: Tensor, noise: Tensor, rows: list[int]) -> Tensor:
         patches = F.unfold(pixels[:, None], size)  # (N, a, P)
-        changed = change(patches.mT.flatten(0, 1), noise_of_patches(noise, patches, size))
-        return F.fold(changed.unflatten(0, (count, -1)).mT, tuple(pixels.shape[-2:]), size)[:, 0]
+        levels = noise_of_patches(noise, patches, size)
+        if grid == EVERY:
+            changed = change(patches.mT.flatten(0, 1), levels).unflatten(0, (count, -1)).mT
+        else:
+            chosen = _numbers(rows, columns, width - size + 1, images.device)
+            some = levels.unflatten(0, (count, -1))[:, chosen].flatten() if levels.ndim else levels
+            moved = change(patches[..., chosen].mT.flatten(0, 1), some).unflatten(0, (count, -1)).mT
+            changed = torch.zeros_like(patches).index_copy(-1, chosen, moved)
+        return F.fold(changed, tuple(pixels.shape[-2:]), size)[:, 0]
 
     finished, carried = [], images.new_zeros(count, shared, width)
     for first in range(0, last, band):
-        rows = slice(first, min(first + band, last) + shared)
-        noise = sigma[:, rows] if sigma.shape[1] > 1 else sigma
-        work = (images[:, rows], noise)
-        total = of_band(*work) if band == last else recomputed(of_band, *work)
+        end = min(first + band, last)
+        rows = [row - first for row in all_rows if first <= row < end]
+        pixels = images[:, first : end + shared]
+        noise = sigma[:, first : end + shared] if sigma.shape[1] > 1 else sigma
+        if not rows:
+            total = torch.zeros_like(pixels)
+        else:
+            total = of_band(pixels, noise, rows) if band == last else recomputed(of_band, pixels, noise, rows)
         done = total.shape[1] - shared
         total = torch.cat([total[:, :shared] + carried, total[:, shared:]], 1)
         finished.append(total[:, :done])
@@ -60,7 +76,21 @@ def noise_of_patches(sigma: Tensor, patches: Tensor, size: int) -> Tensor:
     return squares.sqrt().reshape(len(sigma), -1).expand(len(patches), -1).reshape(-1)
 
 
-def _patches_that_hold(length: int, size: int, like: Tensor) -> Tensor:
-    """How many runs of `size` pixels hold each of `length` pixels in a row."""
-    index = torch.arange(length, device=like.device, dtype=like.dtype)
-    return torch.minimum(index + 1, length - index).clamp_max(min(size, length - size + 1))
+def starts(length: int, size: int, grid: Grid) -> list[int]:
+    """As `Grid.starts`, in plain Python, which torch.compile takes for constants."""
+    last = length - size
+    return sorted({0, *range(grid.offset, last + 1, grid.stride), last})
+
+
+def _numbers(rows: list[int], columns: list[int], width: int, device: torch.device) -> Tensor:
+    """Of the patches that begin in these rows and columns, among all, `width` in a row: (n,)."""
+    first = torch.tensor(rows, device=device)[:, None] * width
+    return (first + torch.tensor(columns, device=device)).reshape(-1)
+
+
+def _patches_that_hold(length: int, size: int, grid: Grid, like: Tensor) -> Tensor:
+    """How many of the patches hold each of `length` pixels in a row."""
+    pixel = torch.arange(length, device=like.device)[:, None]
+    begin = torch.tensor(starts(length, size, grid), device=like.device)
+    nearest = torch.searchsorted(begin, pixel, right=True) - torch.searchsorted(begin, pixel - size, right=True)
+    return nearest[:, 0].to(like.dtype)

@@ -5,6 +5,7 @@ The arrays that the library is given are the tensors themselves; nothing is copi
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -55,13 +56,26 @@ def covers(levels: Tensor) -> bool:
     return float(levels.min()) >= LEAST and float(levels.max()) <= MOST
 
 
-def denoised(prior: Any, x: Tensor, levels: Tensor, method: str) -> Tensor:
+def denoised(prior: Any, x: Tensor, levels: Tensor, method: str, scales: int | None) -> Tensor:
     """Images (B, C, H, W) of float32 denoised; levels (1 or B, 1 or C, 1 or H, 1 or W)."""
-    results = []
-    for image, noise in zip(array_of(x), array_of(levels.expand(len(x), -1, -1, -1)), strict=True):
-        sigma = float(noise.flat[0]) if noise.size == 1 else np.broadcast_to(noise, image.shape)
-        if noise.size == len(image):
-            sigma = noise.reshape(-1)
-        clean = denoise(image, sigma, prior=prior, method=method, scales=1, channel_axis=0, white=1.0)
-        results.append(torch.from_numpy(clean))
-    return results[0][None] if len(results) == 1 else torch.stack(results)
+    images = x.new_empty(x.shape) if x.shape[:2] not in ((1, 1), (1, 3)) else None
+    together = 3 if x.shape[1] == 3 else 1  # channels that are colours; the library might take a fourth for alpha
+    levels = levels.expand(len(x), x.shape[1], -1, -1)
+    for index in range(len(x)):
+        for first in range(0, x.shape[1], together):
+            channels = slice(first, first + together)
+            clean = _denoised(prior, array_of(x[index, channels]), array_of(levels[index, channels]), method, scales)
+            if images is None:
+                return torch.from_numpy(clean)[None]  # it is not copied
+            images[index, channels] = torch.from_numpy(clean)
+    return images
+
+
+def _denoised(prior: Any, image: FloatArray, noise: FloatArray, method: str, scales: int | None) -> FloatArray:
+    """One image (1 or 3, H, W)."""
+    sigma: float | FloatArray = np.broadcast_to(noise, image.shape)
+    if noise.shape[1:] == (1, 1):
+        sigma = float(noise[0, 0, 0]) if noise.strides[0] == 0 or len(noise) == 1 else noise.reshape(-1)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "sigma is .* more than full scale")  # as it is where samplers begin
+        return denoise(image, sigma, prior=prior, method=method, scales=scales, channel_axis=0, white=1.0)

@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from heatprior.kernels.grids import EVERY, Grid
 from heatprior.priors.gaussian_mixture import GaussianMixturePrior
 from heatprior.torch.arguments import Sigma, as_sigma
 from heatprior.torch.averaging import averaged
@@ -142,7 +143,7 @@ class MixtureModule(PriorModule):
                 patches[shape == k] = coordinates[shape == k] @ model.axes[k]
             return patches
 
-    def changes(self, images: Tensor, sigma: Tensor) -> Tensor:
+    def changes(self, images: Tensor, sigma: Tensor, grid: Grid = EVERY) -> Tensor:
         """The change of every patch by the posterior mean of the shape that explains it best, averaged: (N, H, W).
 
         As the library does, which finds the shape by short cuts; here all are compared. The choice has no gradient.
@@ -161,7 +162,7 @@ class MixtureModule(PriorModule):
             return (-((removed * u)[:, None] @ axes)[:, 0],)
 
         most = self.at_once(self.numbers("changes", sigma), images.device)
-        return averaged(lambda y, levels: in_chunks(change, y, levels, most)[0], images, sigma, self.size)
+        return averaged(lambda y, levels: in_chunks(change, y, levels, most)[0], images, sigma, self.size, grid)
 
     def model(self, dtype: torch.dtype) -> _Model:
         """What the parameters stand for."""

@@ -14,6 +14,8 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
+from heatprior.kernels.grids import EVERY, Grid
+from heatprior.restoration.recipes import scales_on
 from heatprior.torch import compiled
 from heatprior.torch.arguments import Sigma, as_levels, check_images
 from heatprior.torch.splitting import SplittingSchedule, check_method, denoise_images
@@ -70,30 +72,35 @@ class PriorModule(nn.Module):
         """Mean and variance of the clean patch or image."""
 
     @abstractmethod
-    def changes(self, images: Tensor, sigma: Tensor) -> Tensor:
-        """By how much one step of empirical Bayes changes images (N, H, W); sigma is (1 or N, 1, 1) or maps."""
+    def changes(self, images: Tensor, sigma: Tensor, grid: Grid = EVERY) -> Tensor:
+        """By how much one step of empirical Bayes changes images (N, H, W); sigma is (1 or N, 1, 1) or maps.
+
+        Patches that overlap are averaged: all of them, or those that lie on a `grid`.
+        """
 
     def prox(self, y: Tensor, sigma: float, gamma: float) -> Tensor | None:  # noqa: ARG002
         """argmin_x −gamma log f(x, t) + ½ ‖x − y‖² of whole images (..., H, W); None where no closed form is known."""
         return None
 
-    def denoise(self, x: Tensor, sigma: Sigma, method: str = "hqs") -> Tensor:
+    def denoise(self, x: Tensor, sigma: Sigma, method: str = "hqs", scales: int | None = None) -> Tensor:
         """Images (B, C, H, W), grey levels scaled to [0, 1], without their noise: of the same shape and type.
 
         `sigma` is the standard deviation of the noise: a number, one per image (B,) or (B, 1, 1, 1), or a map that
         broadcasts to the images. `method` is "eb", the posterior means of all patches averaged, or "hqs", that in
-        several steps at falling levels: what `heatprior.denoise(..., scales=1)` does. Three channels are colours.
+        several steps at falling levels. `scales` says at how many the image is denoised; as the card says by default.
+        All as `heatprior.denoise`. Three channels are colours.
         """
-        check_method(method)
+        check_method(method, scales)
         check_images(x, self.size)
         levels = as_levels(sigma, x)
         if x.dtype == torch.float32 and compiled.may_do(self, x, levels) and compiled.covers(levels):
-            return compiled.denoised(self.to_prior(), x, levels, method)
-        return denoise_images(self.changes, x, levels, self.schedule if method == "hqs" else None, self.size - 1)
+            return compiled.denoised(self.to_prior(), x, levels, method, scales)
+        schedule = self.schedule if method == "hqs" else None
+        return denoise_images(self.changes, x, levels, schedule, scales or scales_on(self.card, method), self.size)
 
-    def forward(self, x: Tensor, sigma: Sigma, method: str = "hqs") -> Tensor:
+    def forward(self, x: Tensor, sigma: Sigma, method: str = "hqs", scales: int | None = None) -> Tensor:
         """As `denoise`."""
-        return self.denoise(x, sigma, method)
+        return self.denoise(x, sigma, method, scales)
 
     def at_once(self, numbers: int, device: torch.device) -> int:
         """How many patches (or responses) a chunk may hold if each takes so many numbers."""

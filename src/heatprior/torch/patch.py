@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from heatprior.kernels.grids import EVERY, Grid
 from heatprior.priors.experts import Experts
 from heatprior.priors.filters import FilterBank
 from heatprior.priors.patch import PatchPrior
@@ -115,7 +116,7 @@ class PatchModule(PriorModule):
             draws = experts.sample(count, model.base**2 + noise, model.log_weights, model.means, generator)
             return (draws / model.norms) @ model.directions
 
-    def changes(self, images: Tensor, sigma: Tensor) -> Tensor:
+    def changes(self, images: Tensor, sigma: Tensor, grid: Grid = EVERY) -> Tensor:
         """E[X | Y] − Y of every patch, averaged: images (N, H, W)."""
         model = self.model(images.dtype)
 
@@ -125,7 +126,7 @@ class PatchModule(PriorModule):
             return ((sigma[..., None] ** 2 * model.norms * slopes) @ model.directions,)
 
         most = self.at_once(self.logits.numel(), images.device)
-        return averaged(lambda y, levels: in_chunks(change, y, levels, most)[0], images, sigma, self.size)
+        return averaged(lambda y, levels: in_chunks(change, y, levels, most)[0], images, sigma, self.size, grid)
 
     def numbers(self, _name: str, _levels: Tensor) -> int:
         """How many numbers a patch takes: one for each component of each expert."""

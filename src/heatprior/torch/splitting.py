@@ -14,38 +14,44 @@ import torch.nn.functional as F  # noqa: N812  the field's own name for it
 from torch import Tensor
 
 from heatprior.errors import InvalidInputError
+from heatprior.kernels.grids import EVERY, Grid
 from heatprior.pixels.channels import COLOUR
 from heatprior.priors.schedules import LEAST_SIGMA, Schedules
+from heatprior.torch.scales import at_scales
 
 METHODS = ("hqs", "eb")
 MIX = COLOUR.tolist()
-Changes = Callable[[Tensor, Tensor], Tensor]  # images (N, H, W), their noise levels → by how much a step changes them
+Changes = Callable[[Tensor, Tensor, Grid], Tensor]  # images (N, H, W), their noise levels, patches → changes of a step
 
 
 class SplittingSchedule(NamedTuple):
-    """The noise level over sigma and the weight of the noisy image, (steps, m) each, at logarithms of sigma (m,)."""
+    """Noise levels over sigma and weights of the noisy image, (steps, m) each, at logarithms of sigma (m,); patches."""
 
     logarithms: tuple[float, ...]
     levels: tuple[tuple[float, ...], ...]
     weights: tuple[tuple[float, ...], ...]
+    grids: tuple[Grid, ...]
 
     @classmethod
     def of(cls, schedules: Schedules) -> SplittingSchedule:
         """That of a prior of the library."""
         levels, weights = (tuple(zip(*values, strict=True)) for values in (schedules.levels, schedules.weights))
-        return cls(tuple(np.log(schedules.sigmas).tolist()), levels, weights)
+        grids = tuple(map(schedules.grid, range(schedules.steps)))
+        return cls(tuple(np.log(schedules.sigmas).tolist()), levels, weights, grids)
 
 
-def check_method(method: str) -> None:
-    """Refuse what is no method."""
+def check_method(method: str, scales: int | None) -> None:
+    """Refuse what is no method, and no number of scales."""
     if method not in METHODS:
         raise InvalidInputError(f"method is {method!r}; expected {' or '.join(map(repr, METHODS))}")
+    if scales not in (None, 1, 2):
+        raise InvalidInputError(f"scales is {scales!r}; expected 1 or 2")
 
 
 def denoise_images(
-    changes: Changes, x: Tensor, levels: Tensor, schedule: SplittingSchedule | None, margin: int
+    changes: Changes, x: Tensor, levels: Tensor, schedule: SplittingSchedule | None, scales: int, size: int
 ) -> Tensor:
-    """Images (B, C, H, W) after one step, or those of the schedule; colours are mixed orthogonally first."""
+    """Images (B, C, H, W) after one step, or those of the schedule, at each scale; colours are mixed orthogonally."""
     is_colour, levels = x.shape[1] == 3, levels.to(x.dtype)
     mix = torch.tensor(MIX, dtype=x.dtype, device=x.device)
     if is_colour:
@@ -57,8 +63,13 @@ def denoise_images(
     if levels.numel() > 1:
         levels = levels.expand(*x.shape[:2], -1, -1)
     sigma = levels.flatten(0, 1)
-    clean = noisy + changes(noisy, sigma) if schedule is None else split(changes, noisy, sigma, schedule, margin)
-    clean = clean.unflatten(0, x.shape[:2])
+
+    def at_one_scale(noisy: Tensor, sigma: Tensor) -> Tensor:
+        if schedule is None:
+            return noisy + changes(noisy, sigma, EVERY)
+        return split(changes, noisy, sigma, schedule, size - 1)
+
+    clean = at_scales(at_one_scale, noisy, sigma, scales, size).unflatten(0, x.shape[:2])
     return torch.einsum("cd,bdhw->bchw", torch.linalg.inv(mix), clean) if is_colour else clean
 
 
@@ -71,8 +82,8 @@ def split(changes: Changes, noisy: Tensor, sigma: Tensor, schedule: SplittingSch
     if sigma.shape[-2:] != (1, 1):
         sigma = F.pad(sigma, border, mode="reflect")
     x = noisy
-    for levels, weights in zip(schedule.levels, schedule.weights, strict=True):
-        clean = x + changes(x, interpolated(sigma, schedule.logarithms, levels) * sigma)
+    for levels, weights, grid in zip(schedule.levels, schedule.weights, schedule.grids, strict=True):
+        clean = x + changes(x, interpolated(sigma, schedule.logarithms, levels) * sigma, grid)
         x = torch.lerp(clean, noisy, interpolated(sigma, schedule.logarithms, weights))
     return x[:, down : down + height, across : across + width]
 

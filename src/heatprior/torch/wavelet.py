@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from heatprior.errors import InvalidInputError
+from heatprior.kernels.grids import EVERY, Grid
 from heatprior.priors.experts import Experts
 from heatprior.priors.wavelet import SIDE, WaveletPrior
 from heatprior.priors.wavelet_bases import WaveletBasis
@@ -55,6 +56,8 @@ class WaveletModule(PriorModule):
         self._add_parameter("logits", prior.experts.log_weights)
         self._base, self._reach = prior.experts.base_sigma, prior.experts.reach
         self.basis = prior.bands
+        # Read here: torch.compile cannot enter the lock of a cached property.
+        self._paths, self._strides = prior.bands.paths, prior.bands.strides
 
     def _made(self) -> WaveletPrior:
         basis = WaveletBasis(self.scaling.detach().cpu().double().numpy(), self.basis.levels, self.basis.splits)
@@ -122,7 +125,7 @@ class WaveletModule(PriorModule):
             mean, variance = self._of_band(model, j, function, c, sigmas)
             changes.append(mean / model.norms[j] - c)
             variances.append(variance / model.norms[j] ** 2 - square)  # off the span it is sigma²
-        variance = square + put_back_squared(variances, model.scaling, self.basis.paths)
+        variance = square + put_back_squared(variances, model.scaling, self._paths)
         return Posterior((images + self.synthesised(model, changes)).to(y.dtype), variance.to(y.dtype))
 
     def sample(
@@ -139,7 +142,7 @@ class WaveletModule(PriorModule):
             height, width = (-(-length // self.unit) * self.unit for length in shape)
             sigmas = as_sigma(sigma, self.logits, torch.Size([count])).expand(count)
             coefficients = []
-            for j, stride in enumerate(self.basis.strides):
+            for j, stride in enumerate(self._strides):
                 size = (count, height // stride, width // stride)
                 noise = (model.norms[j] * sigmas).square().repeat_interleave(size[1] * size[2])[:, None]
                 draws = experts.sample(
@@ -153,11 +156,11 @@ class WaveletModule(PriorModule):
         self._check(y)
         return prox_of_images(self, y, sigma, gamma)
 
-    def changes(self, images: Tensor, sigma: Tensor) -> Tensor:
+    def changes(self, images: Tensor, sigma: Tensor, grid: Grid = EVERY) -> Tensor:  # noqa: ARG002
         """By how much the posterior mean, averaged over all shifts of the basis, changes images (N, H, W) of any size.
 
         The average is no posterior mean of one density. Images are mirrored beyond their edges. Between the noise
-        levels of a map, at most RATIO apart, changes are straight in log sigma.
+        levels of a map, at most RATIO apart, changes are straight in log sigma. Without patches, a grid means nothing.
         """
         model = self.model(images.dtype)
         places = [self._mirrored(length, images.device) for length in images.shape[-2:]]
@@ -192,9 +195,9 @@ class WaveletModule(PriorModule):
         levels = sigma.reshape(()) if sigma.numel() == 1 else sigma
         changes = [
             float(self.basis.shares[j]) * model.norms[j] * self._of_band(model, j, function, u, levels)[0]
-            for j, u in enumerate(responses(images, model.scaling, self.basis.paths))
+            for j, u in enumerate(responses(images, model.scaling, self._paths))
         ]
-        return sigma[:, None, None] ** 2 * put_back(changes, model.scaling, self.basis.paths)
+        return sigma[:, None, None] ** 2 * put_back(changes, model.scaling, self._paths)
 
     def _of_band(self, model: _Model, j: int, function: OfResponses, c: Tensor, sigmas: Tensor) -> tuple[Tensor, ...]:
         """`function` of the responses xi_j c of a band, in chunks: tensors like c (..., h, w); sigmas () or (...)."""
@@ -210,13 +213,13 @@ class WaveletModule(PriorModule):
 
     def coefficients(self, model: _Model, images: Tensor) -> list[Tensor]:
         """Of every band, (..., H / stride, W / stride)."""
-        found = responses(images, model.scaling, self.basis.paths)
-        return [u[..., ::stride, ::stride] for u, stride in zip(found, self.basis.strides, strict=True)]
+        found = responses(images, model.scaling, self._paths)
+        return [u[..., ::stride, ::stride] for u, stride in zip(found, self._strides, strict=True)]
 
     def synthesised(self, model: _Model, coefficients: list[Tensor]) -> Tensor:
         """The adjoint of `coefficients`, and its inverse on the span."""
-        bands = [spread(c, stride) for c, stride in zip(coefficients, self.basis.strides, strict=True)]
-        return put_back(bands, model.scaling, self.basis.paths)
+        bands = [spread(c, stride) for c, stride in zip(coefficients, self._strides, strict=True)]
+        return put_back(bands, model.scaling, self._paths)
 
     def _mirrored(self, length: int, device: torch.device) -> Tensor:
         """Which pixel stands where: the image, mirrored beyond both ends as far as the filters reach."""
