@@ -1,4 +1,6 @@
 import os
+import subprocess
+import sys
 import threading
 import time
 
@@ -137,3 +139,18 @@ def test_an_error_meanwhile_is_raised_where_the_result_is_wanted(count, use_thre
 
     with pytest.raises(RuntimeError, match="on purpose"):
         threads.meanwhile(fail)()
+
+
+def test_the_blas_of_numba_is_limited_though_it_is_loaded_later():
+    """Else two pools of threads wait actively for each other: twenty times the time on a busy machine."""
+    script = """
+from heatprior.kernels.threads import products_in_one_thread
+with products_in_one_thread():
+    pass
+import scipy.linalg.cython_blas  # as numba does when it links a product
+from threadpoolctl import threadpool_info
+with products_in_one_thread():
+    threads = [library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"]
+assert threads and set(threads) == {1}, threads
+"""
+    subprocess.run([sys.executable, "-c", script], check=True)

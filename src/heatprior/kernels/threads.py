@@ -100,4 +100,7 @@ if hasattr(os, "register_at_fork"):  # a child process has none of its parent's 
 
 @cache
 def _libraries() -> ThreadpoolController:
+    """All that is loaded; numba takes its products from scipy's BLAS, which it would load only later."""
+    from scipy.linalg import cython_blas  # noqa: F401, PLC0415
+
     return ThreadpoolController()
