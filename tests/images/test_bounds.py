@@ -154,3 +154,18 @@ def test_loggers_of_decoders_say_nothing(capfd: pytest.CaptureFixture[str], name
         logging.getLogger(name).error("More samples per pixel than can be decoded")
     assert capfd.readouterr() == ("", "")
     assert logging.getLogger(name).propagate
+
+
+@pytest.mark.parametrize("empty", [True, False])
+def test_directories_that_overlap_or_are_empty_end_too(tmp_path: Path, empty: bool):
+    """A directory without tags may lead back as well; and one in the middle of another may go on for long."""
+    path = tmp_path / "image.tif"
+    tifffile.imwrite(path, noise((9, 8), "uint8"), metadata=None, byteorder="<")
+    content = bytearray(path.read_bytes())
+    (place,) = struct.unpack_from("<I", content, 4)
+    (count,) = struct.unpack_from("<H", content, place)
+    end = len(content)
+    content += struct.pack("<HI", 0, place) if empty else struct.pack("<HI", 4000, 0) + bytes(100)
+    struct.pack_into("<I", content, place + 2 + 12 * count, end)
+    path.write_bytes(content)
+    refused(path, "lead back" if empty else "lie upon")

@@ -77,7 +77,7 @@ def noise(
     for path in inputs:
         try:
             results.append(_look_at(path, kind.value, model, white, picture))
-        except HeatpriorError as error:
+        except (HeatpriorError, OSError) as error:
             if len(inputs) == 1:
                 raise
             failed += 1

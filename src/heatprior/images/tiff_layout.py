@@ -22,7 +22,7 @@ HARMLESS = 100 << 20  # bytes that compressed pixels may unfold to beyond what i
 
 
 def check_directories(path: Path) -> None:
-    """Refuse a file whose directories lead back to one another, which some would follow for ever."""
+    """Refuse a file whose directories lead back to one another or overlap, which some would follow for ever."""
     with path.open("rb") as file:
         order = "<" if file.read(2) == b"II" else ">"
         (kind,) = struct.unpack(f"{order}H", file.read(2))
@@ -31,6 +31,7 @@ def check_directories(path: Path) -> None:
         if kind == BIG:
             file.read(4)
         seen: set[int] = set()
+        size, taken = path.stat().st_size, 0
         place = _number(file, order, kind)
         while place:
             if place in seen:
@@ -41,8 +42,11 @@ def check_directories(path: Path) -> None:
             if len(head) < (2 if kind == CLASSIC else 8):
                 return  # cut short: what there is may still be whole
             (count,) = struct.unpack(f"{order}{'H' if kind == CLASSIC else 'Q'}", head)
-            if not 0 < count <= MOST_TAGS:
+            if count > MOST_TAGS:
                 return
+            taken += count * ENTRY[kind]
+            if taken > size:
+                raise ImageFileError("its directories lie upon one another; get a fresh copy")
             file.seek(count * ENTRY[kind], 1)
             place = _number(file, order, kind)
 
