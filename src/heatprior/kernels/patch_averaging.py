@@ -92,8 +92,8 @@ def average_changes(
     transposed = np.ascontiguousarray(filters.T)
     lines = np.ascontiguousarray(tables.lines, np.float32).view(np.uint64)[..., 0]
     growth = np.asarray(tables.growth, np.float32)
-    all_rows, columns = (grid.starts(length, size) for length in image.shape)
-    run = _length_of_runs(len(columns), filters.size, most)
+    all_rows, columns = grid.places(image.shape, size)
+    run = length_of_runs((grid.whole or image.shape)[1], filters.shape, grid, most)
     constant = np.full((1, 1), tables.lowest, np.float32)
     words, units = _packed(tables.lines[:, 0])
 
@@ -109,8 +109,10 @@ def average_changes(
     average_by_bands((image.shape[0], image.shape[1]), size, sum_of_changes, store, progress, grid=grid)
 
 
-def _length_of_runs(columns: int, work_per_patch: int, most: int) -> int:
-    """How many patches of a row go through together: nearly equal runs, of whole vectors."""
+def length_of_runs(width: int, filters: tuple[int, ...], grid: Grid = EVERY, most: int = RUN) -> int:
+    """How many patches of a row go through together, for filters (J, b²): nearly equal runs, of whole vectors."""
+    work_per_patch = filters[0] * filters[1]
+    columns = len(grid.starts(width, int(np.sqrt(filters[1]))))
     if work_per_patch * LANES * 4 <= SMALL_PRODUCT:
         most = min(most, SMALL_PRODUCT // work_per_patch)
     runs = -(-columns // most)

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from heatprior.arrays import FloatArray
+from heatprior.arrays import FloatArray, IntArray
 from heatprior.kernels.grids import EVERY, Grid
 from heatprior.kernels.threads import for_each
 
@@ -38,10 +38,10 @@ def average_by_bands(
     """
     height, width = shape
     shared = size - 1  # rows that two successive bands have in common
-    band = max(BAND, size)
+    band = height_of_bands(size)
     end = height - shared
-    part_by_row = (1.0 / grid.patches_that_hold(height, size))[:, None].astype(np.float32)
-    part_by_column = (1.0 / grid.patches_that_hold(width, size)).astype(np.float32)
+    by_row, by_column = grid.counts(shape, size)
+    part_by_row, part_by_column = (1.0 / by_row)[:, None].astype(np.float32), (1.0 / by_column).astype(np.float32)
     carried = np.zeros((shared, width), np.float32)
     starts = range(0, end, band)
     for first in range(0, len(starts), at_once):
@@ -63,6 +63,17 @@ def average_by_bands(
         for_each(finish, range(len(group)))
         if progress is not None:
             progress(min(1.0, (group[-1] + band) / end))
+
+
+def height_of_bands(size: int) -> int:
+    """Rows of patches in a band."""
+    return max(BAND, size)
+
+
+def edges_of_bands(height: int, size: int) -> IntArray:
+    """Rows of patches at which the bands of an image begin, and the end of the last."""
+    end = height - size + 1
+    return np.append(np.arange(0, end, height_of_bands(size)), end)
 
 
 def part_of(progress: Progress | None, number: int, count: int) -> Progress | None:

@@ -16,9 +16,9 @@ from numpy.typing import ArrayLike
 
 from heatprior.arrays import FloatArray
 from heatprior.errors import InvalidInputError
-from heatprior.kernels.grids import EVERY, Grid
+from heatprior.kernels.grids import EVERY, Cells, Grid
 from heatprior.kernels.patches import extract
-from heatprior.kernels.row_bands import Progress, Store, average_by_bands
+from heatprior.kernels.row_bands import Progress, Store, average_by_bands, edges_of_bands
 from heatprior.noise_model import Noise
 from heatprior.priors.protocol import DiffusedPrior, ImagePrior, Prior, tweedie
 from heatprior.priors.schedules import Schedules, schedules_on
@@ -95,7 +95,7 @@ class AdaptedPrior:
             step_of_image(self._prior, image, noise, store, progress)
             return
         size, width = self.patch_shape[0], image.shape[1]
-        all_rows, all_columns = (grid.starts(length, size) for length in image.shape)
+        all_rows, all_columns = grid.places(image.shape, size)
 
         def sum_of_changes(start: int, end: int) -> FloatArray:
             total = np.zeros((end - start + size - 1, width), np.float32)
@@ -115,6 +115,14 @@ class AdaptedPrior:
 
         # in the caller's thread: not every prior may be called from several
         average_by_bands((image.shape[0], width), size, sum_of_changes, store, progress, at_once=1, grid=grid)
+
+    def cells(self, shape: tuple[int, int], grid: Grid = EVERY) -> Cells | None:
+        """Bands of rows, tiles of columns; None for a prior of whole images."""
+        if not self.patch_shape:
+            return None
+        size = self.patch_shape[0]
+        columns = np.append(grid.starts(shape[1], size)[::TILE], shape[1] - size + 1)
+        return Cells(edges_of_bands(shape[0], size), columns)
 
     def facts(self) -> dict[str, object]:
         """Its class, and what its card says."""

@@ -20,7 +20,7 @@ from scipy import fft
 
 from heatprior.arrays import FloatArray
 from heatprior.errors import InvalidInputError
-from heatprior.kernels.grids import EVERY, Grid
+from heatprior.kernels.grids import EVERY, Cells, Grid
 from heatprior.kernels.lookup import look_up
 from heatprior.kernels.row_bands import Progress, Store
 from heatprior.noise_model import Noise
@@ -176,6 +176,10 @@ class BandPrior(Generic[BandsOf]):
     ) -> None:
         """One step of empirical Bayes, see `Prior`; without patches, a grid means nothing."""
         step_of_image(self, image, noise, store, progress)
+
+    def cells(self, shape: tuple[int, int], grid: Grid = EVERY) -> Cells | None:  # noqa: ARG002
+        """None: Fourier transforms look at the whole image at once."""
+        return None
 
     def _facts(self, kind: str, bands: str) -> dict[str, object]:
         facts: dict[str, object] = {

@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, DTypeLike
 
 from heatprior.arrays import FloatArray
 from heatprior.errors import InvalidInputError, PriorFileError
-from heatprior.kernels.grids import EVERY, Grid
+from heatprior.kernels.grids import EVERY, Cells, Grid
 from heatprior.kernels.row_bands import Progress, Store
 from heatprior.kernels.threads import for_each, products_in_one_thread
 from heatprior.log_sums import log_sum_exp
@@ -30,7 +30,7 @@ from heatprior.priors.arguments import as_patches, as_sigma, in_double
 from heatprior.priors.filters import FilterBank
 from heatprior.priors.mixture_components import Components
 from heatprior.priors.mixture_likelihood import MixtureLikelihood
-from heatprior.priors.mixture_step import step_of_mixture
+from heatprior.priors.mixture_step import cells_of_mixture, step_of_mixture
 from heatprior.priors.protocol import Posterior
 from heatprior.priors.schedules import OF_MIXTURES, Schedules, schedules_on
 from heatprior.priors.stored import with_card
@@ -217,6 +217,10 @@ class GaussianMixturePrior:
     ) -> None:
         """Empirical Bayes with patch averaging, by the one shape that explains a patch best; see `Prior`."""
         step_of_mixture(self, image, noise, store, progress, grid=grid)
+
+    def cells(self, shape: tuple[int, int], grid: Grid = EVERY) -> Cells | None:
+        """Bands of rows, tiles of columns; see `Prior`."""
+        return cells_of_mixture(self, shape, grid)
 
     def facts(self) -> dict[str, object]:
         """What it is, for people to read."""

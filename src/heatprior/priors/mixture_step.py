@@ -14,8 +14,8 @@ import numpy as np
 
 from heatprior.arrays import FloatArray
 from heatprior.kernels.candidates import CANDIDATES
-from heatprior.kernels.grids import EVERY, Grid
-from heatprior.kernels.row_bands import Progress, Store, average_by_bands
+from heatprior.kernels.grids import EVERY, Cells, Grid
+from heatprior.kernels.row_bands import Progress, Store, average_by_bands, edges_of_bands
 from heatprior.kernels.shapes import LANES, ShapeTables, add_changes
 from heatprior.noise_model import Noise, NoiseSpectrum
 from heatprior.priors.correlated_mixture import whitening
@@ -54,7 +54,7 @@ def step_of_mixture(
     tables = shape_tables(prior, sigmas, negligible, noise.spectrum)
     constant = np.zeros((1, 1), np.int32)
 
-    all_rows, all_columns = (grid.starts(length, size) for length in image.shape)
+    all_rows, all_columns = grid.places(image.shape, size)
     tiles = [all_columns[(all_columns >= left) & (all_columns < left + TILE)] for left in range(0, columns, TILE)]
 
     def sum_of_changes(start: int, end: int) -> FloatArray:
@@ -76,6 +76,12 @@ def step_of_mixture(
         return total
 
     average_by_bands((image.shape[0], width), size, sum_of_changes, store, progress, grid=grid)
+
+
+def cells_of_mixture(prior: GaussianMixturePrior, shape: tuple[int, int], grid: Grid) -> Cells:  # noqa: ARG001
+    """Bands of rows, tiles of columns, wherever the patches on the grid are."""
+    end = shape[1] - prior.size + 1
+    return Cells(edges_of_bands(shape[0], prior.size), np.append(np.arange(0, end, TILE), end))
 
 
 @lru_cache(maxsize=4)

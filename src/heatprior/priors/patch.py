@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike
 
 from heatprior.arrays import FloatArray
 from heatprior.errors import InvalidInputError, PriorFileError
-from heatprior.kernels.grids import EVERY, Grid
+from heatprior.kernels.grids import EVERY, Cells, Grid
 from heatprior.kernels.row_bands import Progress, Store
 from heatprior.kernels.threads import for_each
 from heatprior.noise_model import Noise
@@ -30,7 +30,7 @@ from heatprior.priors.experts import Experts, experts_from
 from heatprior.priors.explicit_mixture import ExplicitMixture
 from heatprior.priors.filters import FilterBank
 from heatprior.priors.patch_likelihood import PatchLikelihood
-from heatprior.priors.patch_step import step_of_patch_prior
+from heatprior.priors.patch_step import cells_of_patch_prior, step_of_patch_prior
 from heatprior.priors.protocol import Posterior
 from heatprior.priors.schedules import Schedules, schedules_on
 from heatprior.priors.stored import with_card
@@ -167,6 +167,10 @@ class PatchPrior:
     ) -> None:
         """Empirical Bayes with patch averaging, section 4.3; see `Prior`."""
         step_of_patch_prior(self, image, noise, store, progress, grid=grid)
+
+    def cells(self, shape: tuple[int, int], grid: Grid = EVERY) -> Cells | None:
+        """Bands of rows, runs of columns; see `Prior`."""
+        return cells_of_patch_prior(self, shape, grid)
 
     def facts(self) -> dict[str, object]:
         """What it is, for people to read."""

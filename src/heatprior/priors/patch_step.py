@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from heatprior.arrays import FloatArray
-from heatprior.kernels.grids import EVERY, Grid
-from heatprior.kernels.patch_averaging import ResponseTables, average_changes
-from heatprior.kernels.row_bands import Progress, Store
+from heatprior.kernels.grids import EVERY, Cells, Grid
+from heatprior.kernels.patch_averaging import ResponseTables, average_changes, length_of_runs
+from heatprior.kernels.row_bands import Progress, Store, edges_of_bands
 from heatprior.kernels.threads import for_each
 from heatprior.noise_model import SAME_LEVEL, Noise
 from heatprior.splines import refined
@@ -54,6 +54,14 @@ def step_of_patch_prior(
 
     tables = tables_between(prior, noise.lowest, noise.highest)
     average_changes(image, filters, tables, store, sigmas=sigmas, progress=progress, grid=grid)
+
+
+def cells_of_patch_prior(prior: PatchPrior, shape: tuple[int, int], grid: Grid) -> Cells:
+    """Bands of rows, runs of columns."""
+    size = prior.filters.size
+    run = length_of_runs(shape[1], prior.filters.matrix.shape, grid)
+    columns = np.append(grid.starts(shape[1], size)[::run], shape[1] - size + 1)
+    return Cells(edges_of_bands(shape[0], size), columns)
 
 
 @lru_cache(maxsize=1)  # for the steps of one image, which share a range

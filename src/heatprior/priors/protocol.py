@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from heatprior.arrays import FloatArray, IntArray
-from heatprior.kernels.grids import EVERY, Grid
+from heatprior.kernels.grids import EVERY, Cells, Grid
 from heatprior.kernels.row_bands import Progress, Store
 from heatprior.noise_model import Noise
 from heatprior.priors.schedules import Schedules
@@ -169,6 +169,10 @@ class Prior(DiffusedPrior, Protocol):
         Patches that overlap are averaged: all of them, or those that lie on a `grid`. The rows that `store` is given
         may be overwritten.
         """
+        ...
+
+    def cells(self, shape: tuple[int, int], grid: Grid = EVERY) -> Cells | None:
+        """The cells in which a step of an image of this shape is computed; None if it looks at all of it at once."""
         ...
 
     def facts(self) -> dict[str, object]:

@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 
 from heatprior.arrays import FloatArray
 from heatprior.errors import InvalidInputError
+from heatprior.kernels.grids import Grid
 from heatprior.kernels.row_bands import Progress, part_of
 from heatprior.noise_model import Noise, as_noise
-from heatprior.pixels.gaps import Mirrored, fill_missing
+from heatprior.pixels.gaps import Mirrored, check_not_empty, fill_nearby
 from heatprior.priors.adapter import complete
 from heatprior.priors.one_step import denoised_once
 from heatprior.priors.protocol import DiffusedPrior, Prior
@@ -42,8 +43,9 @@ def empirical_bayes(
     check_holds_a_patch(image, model)
     image = np.ascontiguousarray(image, np.float32)
     if np.isnan(image.min()):
+        check_not_empty(image)
         image = image.copy()
-        fill_missing(image)
+        fill_nearby(image)
     return denoised_once(model, image, sigma, progress)
 
 
@@ -64,19 +66,33 @@ def half_quadratic_splitting(
     check_holds_a_patch(image, model)
     mirrored = Mirrored((image.shape[0], image.shape[1]), max(model.patch_shape, default=1) - 1)
 
-    def read(rows: Any) -> FloatArray:
-        return mirrored.rows(image.__getitem__, rows)
-
-    x = np.empty(mirrored.shape, np.float32)
-    for start in range(0, len(x), ROWS_AT_ONCE):
-        x[start : start + ROWS_AT_ONCE] = read(slice(start, start + ROWS_AT_ONCE))
-    missing = bool(np.isnan(x.min()))
-    if missing:
-        fill_missing(x)
-    data_term = PartlyObserved(read) if missing else Observed(read)
+    x, data_term = begin(image, mirrored)
     noise = as_noise(sigma).rearranged(mirrored.rows)
     split(x, noise, model, data_term, model.schedules if schedule is None else constant(schedule), progress)
     return x[mirrored.inside]
+
+
+def begin(image: FloatArray, mirrored: Mirrored) -> tuple[FloatArray, DataTerm]:
+    """The image (H, W), mirrored and without gaps, in float32; and what was observed of it."""
+    missing = bool(np.isnan(image.min()))
+    whole = image
+    if missing:
+        check_not_empty(image)
+        whole = np.array(image, np.float32)
+        fill_nearby(whole)
+    x = np.empty(mirrored.shape, np.float32)
+    for start in range(0, len(x), ROWS_AT_ONCE):
+        x[start : start + ROWS_AT_ONCE] = mirrored.rows(whole.__getitem__, slice(start, start + ROWS_AT_ONCE))
+    return x, observed(image, mirrored, missing=missing)
+
+
+def observed(image: FloatArray, mirrored: Mirrored, *, missing: bool) -> DataTerm:
+    """What was observed at the pixels of the mirrored image."""
+
+    def read(rows: Any) -> FloatArray:
+        return mirrored.rows(image.__getitem__, rows)
+
+    return PartlyObserved(read) if missing else Observed(read)
 
 
 def split(
@@ -89,19 +105,28 @@ def split(
 ) -> None:
     """Alternate the prior's half and the data's half of every step, in place on x (H, W) in float32."""
     for step in range(schedules.steps):
+        part = part_of(progress, step, schedules.steps)
+        split_once(x, noise, prior, data_term, schedules, step, schedules.grid(step), part)
 
-        def store(rows: slice, change: FloatArray, step: int = step) -> None:
-            change += x[rows]  # the prior's estimate
-            weight = schedules.weight(step, noise.rows(rows)).astype(np.float32)
-            x[rows] = data_term.draw_to_data(change, rows, weight)
 
-        prior.denoise_step(
-            x,
-            _noise_of_step(schedules, step, noise),
-            store,
-            part_of(progress, step, schedules.steps),
-            grid=schedules.grid(step),
-        )
+def split_once(
+    x: FloatArray,
+    noise: Noise,
+    prior: Prior,
+    data_term: DataTerm,
+    schedules: Schedules,
+    step: int,
+    grid: Grid,
+    progress: Progress | None = None,
+) -> None:
+    """One step of `split`."""
+
+    def store(rows: slice, change: FloatArray) -> None:
+        change += x[rows]  # the prior's estimate
+        weight = schedules.weight(step, noise.rows(rows)).astype(np.float32)
+        x[rows] = data_term.draw_to_data(change, rows, weight)
+
+    prior.denoise_step(x, _noise_of_step(schedules, step, noise), store, progress, grid=grid)
 
 
 def _noise_of_step(schedules: Schedules, step: int, noise: Noise) -> Noise:

@@ -1,0 +1,140 @@
+"""A piece of an image has the same bits as the whole: any prior on patches, any method, strides, maps and gaps."""
+
+import numpy as np
+import pytest
+from examples import gaussian_mixture, patch_prior
+
+from heatprior.errors import InvalidInputError
+from heatprior.kernels.grids import EVERY, Grid
+from heatprior.noise_model import ConstantNoise, NoiseMap
+from heatprior.pixels.gaps import REACH, UNIT, fill_nearby
+from heatprior.priors import adapter, mixture_step
+from heatprior.priors.adapter import complete
+from heatprior.restoration.pieces import Way
+from heatprior.restoration.splitting import METHODS
+from heatprior.zoo import load
+
+RNG = np.random.default_rng(0)
+SHAPE = (75, 461)
+ON_GRIDS = {"hqs": {"sigmas": [0.1], "levels": [[1.0, 0.5]], "weights": [[0.3, 0.1]], "strides": [2, 3]}}
+
+
+class Smoother:
+    """A prior that knows nothing but log_prob, score and sample."""
+
+    def log_prob(self, y, sigma):
+        return -0.5 * ((y - 0.5) ** 2).sum(axis=-1) / (0.04 + np.square(sigma))
+
+    def score(self, y, sigma):
+        return (0.5 - y) / (0.04 + np.square(sigma))[..., None]
+
+    def sample(self, count, sigma=0.0, *, rng):  # noqa: ARG002
+        return rng.normal(0.5, 0.2, (count, 9))
+
+
+def mixture():
+    prior = gaussian_mixture(4, 3, (0.3, 1.5))
+    prior.card.update(ON_GRIDS)
+    return prior
+
+
+PRIORS = {"patch": lambda: patch_prior(3, 8, 5), "mixture": mixture, "any": lambda: complete(Smoother())}
+
+
+@pytest.fixture
+def small_cells(monkeypatch):
+    """Cells of a few columns, so that a small image has several."""
+    monkeypatch.setattr(mixture_step, "TILE", 24)
+    monkeypatch.setattr(adapter, "TILE", 100)
+
+
+def noisy(shape):
+    image = RNG.normal(0.5, 0.2, shape).astype(np.float32)
+    image[20:60, 150:260] = np.nan  # wider than is filled
+    image[RNG.random(shape) < 0.01] = np.nan
+    return image
+
+
+def noise_in(levels, here):
+    if levels is None:
+        return ConstantNoise(0.1)
+    part = levels[here]
+    return NoiseMap(part.__getitem__, float(levels.min()), float(levels.max()))
+
+
+def pieces(shape, rows, columns):
+    for top in range(0, shape[0], rows):
+        for left in range(0, shape[1], columns):
+            yield slice(top, min(top + rows, shape[0])), slice(left, min(left + columns, shape[1]))
+
+
+@pytest.mark.usefixtures("small_cells")
+@pytest.mark.parametrize("kind", PRIORS)
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("is_map", [False, True], ids=["level", "map"])
+def test_pieces_have_the_bits_of_the_whole(kind, method, is_map):
+    image, prior = noisy(SHAPE), PRIORS[kind]()
+    levels = RNG.uniform(0.05, 0.15, SHAPE).astype(np.float32) if is_map else None
+    whole = METHODS[method](image, noise_in(levels, (slice(None), slice(None))), prior=prior)
+    way = Way(prior, method, SHAPE, 1)
+    read = 0
+    for wanted in pieces(SHAPE, 40, 170):
+        here = way.reads(wanted)
+        read += image[here].size
+        np.testing.assert_array_equal(way.denoise(image[here], noise_in(levels, here), wanted), whole[wanted])
+    assert read < 3 * 6 * image.size  # a negative control of sorts: no piece is simply the whole
+
+
+@pytest.mark.usefixtures("small_cells")
+def test_a_piece_that_takes_itself_for_the_whole_differs(monkeypatch):
+    image, prior = noisy(SHAPE), mixture()
+    whole = METHODS["hqs"](image, 0.1, prior=prior)
+    monkeypatch.setattr(Grid, "of_piece", lambda grid, *_: grid)
+    way, wanted = Way(prior, "hqs", SHAPE, 1), (slice(40, 75), slice(170, 340))
+    assert not np.array_equal(way.denoise(image[way.reads(wanted)], ConstantNoise(0.1), wanted), whole[wanted])
+
+
+@pytest.mark.usefixtures("small_cells")
+def test_integers_need_no_more_than_their_cells():
+    way, wanted = Way(mixture(), "eb", (400, 400)), (slice(100, 150), slice(100, 150))
+    rows, columns = way.reads(wanted)
+    assert (rows.start, rows.stop) == (96, 163)
+    assert (columns.start, columns.stop) == (96, 171)
+
+
+def test_priors_of_whole_images_are_refused():
+    with pytest.raises(InvalidInputError, match="whole image at once"):
+        Way(load("wavelet"), "hqs", (64, 64)).reads((slice(0, 8), slice(0, 8)))
+
+
+def test_gaps_are_filled_from_no_further_than_is_said():
+    image = RNG.normal(0.5, 0.2, (40 * UNIT, 40 * UNIT)).astype(np.float32)
+    image[200:420, 200:430] = np.nan
+    image[RNG.random(image.shape) < 0.2] = np.nan
+    whole = image.copy()
+    fill_nearby(whole)
+    assert np.isfinite(whole).all()
+    first = (16 * UNIT - REACH) // UNIT * UNIT
+    part = image[first : 16 * UNIT + 20 + REACH, first : 16 * UNIT + 20 + REACH].copy()
+    fill_nearby(part)
+    inside = slice(16 * UNIT - first, 16 * UNIT - first + 20)
+    np.testing.assert_array_equal(part[inside, inside], whole[16 * UNIT : 16 * UNIT + 20, 16 * UNIT : 16 * UNIT + 20])
+    shifted = image[first + 1 : 16 * UNIT + 20 + REACH, first + 1 : 16 * UNIT + 20 + REACH].copy()
+    fill_nearby(shifted)  # a piece that does not begin at a multiple of UNIT
+    inside = slice(inside.start - 1, inside.stop - 1)
+    assert not np.array_equal(shifted[inside, inside], whole[16 * UNIT : 16 * UNIT + 20, 16 * UNIT : 16 * UNIT + 20])
+
+
+@pytest.mark.parametrize("grid", [EVERY, Grid(2, 1), Grid(3, 2)], ids=str)
+def test_the_grid_of_a_piece_is_that_of_the_whole(grid):
+    whole, corner, shape, size = (50, 61), (11, 20), (24, 30), 5
+    piece = grid.of_piece(whole, corner)
+    for own, all_of_them, first, length in zip(
+        piece.places(shape, size), grid.places(whole, size), corner, shape, strict=True
+    ):
+        inside = (all_of_them >= first) & (all_of_them + size <= first + length)
+        np.testing.assert_array_equal(own, all_of_them[inside] - first)
+    for own, counts, first, length in zip(
+        piece.counts(shape, size), grid.counts(whole, size), corner, shape, strict=True
+    ):
+        np.testing.assert_array_equal(own, counts[first : first + length])
