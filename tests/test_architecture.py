@@ -21,6 +21,7 @@ MAY_IMPORT = {
     "kinds": set(),
     "log_sums": {"arrays"},
     "splines": {"arrays"},
+    "lazy": set(),  # names the room of dask arrays, which it imports when there is one
     "version": set(),
     "store": BOTTOM | {"kinds"},
     "records": BOTTOM,
@@ -32,12 +33,13 @@ MAY_IMPORT = {
     "data": BOTTOM | {"kernels", "images"},
     "pixels": BOTTOM,
     "pictures": BOTTOM | {"priors"},
-    "noise": BOTTOM | {"kernels", "noise_model", "priors", "zoo", "pixels"},
+    "noise": BOTTOM | {"kernels", "noise_model", "priors", "zoo", "pixels", "lazy"},
     "learning": BOTTOM | {"kernels", "noise_model", "priors", "data", "images", "store", "kinds", "version"},
-    "restoration": BOTTOM | {"kernels", "noise_model", "priors", "zoo", "images", "data", "pixels", "noise"},
+    "restoration": BOTTOM | {"kernels", "noise_model", "priors", "zoo", "images", "data", "pixels", "noise", "lazy"},
 }
 MAY_IMPORT["torch"] = BOTTOM | {"kernels", "priors", "zoo", "pixels", "restoration"}
 MAY_IMPORT["deepinv"] = BOTTOM | {"pixels", "torch"}
+MAY_IMPORT["large"] = MAY_IMPORT["restoration"] | {"restoration", "version"}
 EVERYTHING_BELOW = set(MAY_IMPORT) - {"torch", "deepinv"}  # nothing else knows of these: they need an extra
 MAY_IMPORT["heatprior"] = EVERYTHING_BELOW  # the package itself: the public names
 MAY_IMPORT["reproduction"] = EVERYTHING_BELOW | {"heatprior"}  # the paper as a whole stands on every part
@@ -125,6 +127,16 @@ def test_importing_the_package_loads_nothing_slow():
     slow = {"numba", "matplotlib", "typer", "scipy", "numpy", "skimage", "safetensors", "PIL", "pooch", "requests"}
     assert not loaded_by("import heatprior") & slow
     assert {"numba", "scipy"} <= loaded_by("import heatprior; heatprior.load")
+
+
+def test_dask_and_zarr_are_imported_in_their_room_only():
+    for path in sorted(PACKAGE.rglob("*.py")):
+        tree = ast.walk(ast.parse(path.read_text()))
+        names = {alias.name for node in tree if isinstance(node, ast.Import) for alias in node.names}
+        tree = ast.walk(ast.parse(path.read_text()))
+        names |= {node.module or "" for node in tree if isinstance(node, ast.ImportFrom)}
+        found = {name.split(".")[0] for name in names} & {"dask", "distributed", "zarr", "ome_zarr"}
+        assert not found or "large" in path.parts, path
 
 
 def test_computing_loads_no_picture_and_no_command_line():

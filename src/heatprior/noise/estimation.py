@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from heatprior.arrays import FloatArray
 from heatprior.errors import InvalidInputError
 from heatprior.kernels.row_bands import Progress, part_of
+from heatprior.lazy import room_of
 from heatprior.noise import affine
 from heatprior.noise.affine import Affine, fit_affine
 from heatprior.noise.blocks import block_densities, stride_for, usable_patches
@@ -93,6 +94,8 @@ def noise_map(
     """
     if not (isinstance(window, int | float | np.integer | np.floating) and 1.0 <= window < np.inf):
         raise InvalidInputError(f"window is {window!r}; expected the width of the weights in pixels, 1 or more")
+    if room := room_of(image):
+        room.refuse_noise_map()
     pixels = as_pixels(image)
     full = as_white(white, pixels)
     likelihood = likelihood_of(as_prior(prior))
@@ -124,6 +127,9 @@ def estimate_noise(
     says why, and one level is used.
     """
     check_kind(noise)
+    if room := room_of(image):
+        lazy: NoiseReport = room.estimate_noise(image, noise, prior=prior, channel_axis=channel_axis, white=white)
+        return lazy
     pixels = as_pixels(image)
     full = as_white(white, pixels)
     model = as_prior(prior)

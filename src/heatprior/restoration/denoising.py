@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from heatprior.arrays import FloatArray
 from heatprior.errors import InvalidInputError
 from heatprior.kernels.row_bands import Progress, part_of, span_of
+from heatprior.lazy import room_of
 from heatprior.noise.estimation import NoiseReport, check_kind, estimate_noise
 from heatprior.noise_model import ConstantNoise, Noise, NoiseMap, mixed_noise
 from heatprior.pixels.channels import ALONE, COLOUR, is_alpha, mixed
@@ -75,7 +76,14 @@ def denoise(
     that is transparency, most of it opaque or clear, stays as it is. Any other number of channels: each by itself.
     `white` is the value that stands for full scale, which the prior needs to know: 255, 65535 or 1.0 by type.
     `progress` is called with the fraction done, 0 to 1.
+    A dask array is denoised block by block when it is computed, at one scale: see docs/large.md.
     """
+    if room := room_of(image):
+        lazy: NDArray[Any] = room.denoise(
+            image, sigma, noise=noise, prior=prior, method=method, adapt=adapt, scales=scales,
+            channel_axis=channel_axis, white=white,
+        )  # fmt: skip
+        return lazy
     return denoise_and_report(
         image,
         sigma,
@@ -159,7 +167,7 @@ def _denoised(
         clean[..., -1, :, :] = channels[..., -1, :, :]
     for number, job in enumerate(jobs):
         noisy = with_all_or_no_channel_missing(channels[job])
-        noises = [_noise_of_channel(values, full) for values in sigmas[job]]
+        noises = [noise_of_channel(values, full) for values in sigmas[job]]
         parts = [
             denoise_channel(
                 mixed(noisy, weights / full),
@@ -173,19 +181,22 @@ def _denoised(
             result = parts[0].reshape(result.shape)  # it is not copied
             clean = as_channels(result, channel_axis)
         for channel, original, weights in zip(clean[job], channels[job], back, strict=True):
-            _store(parts, weights, original, channel)
+            store(parts, weights, original, channel)
     return result
 
 
-def _noise_of_channel(values: FloatArray, full: float) -> Noise:
-    """The noise of a channel (H, W), grey levels being 0 to 1; constant if it was broadcast from one number."""
+def noise_of_channel(values: FloatArray, full: float, ends: tuple[float, float] | None = None) -> Noise:
+    """The noise of a channel (H, W), grey levels being 0 to 1; constant if it was broadcast from one number.
+
+    `ends` are the lowest and the highest level of the whole channel, if only a piece is here.
+    """
     if values.strides == (0, 0) or values.size == 1:
         return ConstantNoise(float(values[0, 0]) / full)
-    lowest, highest = float(values.min()), float(values.max())
+    lowest, highest = ends or (float(values.min()), float(values.max()))
     return NoiseMap(lambda rows: np.asarray(values[rows] / full), lowest / full, highest / full)
 
 
-def _store(parts: list[FloatArray], weights: FloatArray, noisy: NDArray[Any], clean: NDArray[Any]) -> None:
+def store(parts: list[FloatArray], weights: FloatArray, noisy: NDArray[Any], clean: NDArray[Any]) -> None:
     """Σ_d weights_d part_d as pixels of the type of `clean` (H, W), NaN where the noisy ones are."""
     for start in range(0, len(clean), ROWS_AT_ONCE):
         rows = slice(start, start + ROWS_AT_ONCE)

@@ -1,0 +1,200 @@
+"""`hp.denoise` of a dask array: lazy, block by block as it is chunked, with the same bits as the whole in memory.
+
+Not `map_overlap`, which wants one depth for all blocks, at most as deep as the smallest chunk: what a block needs
+follows from where it lies (`Way.reads`), and is cut out of the array, never rechunked.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from os import PathLike
+from typing import Any, NoReturn
+
+import dask.array as da
+import numpy as np
+from dask import compute, delayed
+from numpy.typing import ArrayLike, NDArray
+
+from heatprior.errors import InvalidInputError
+from heatprior.large.blocks import Levels, check_way, denoise_block, refuse_what_is_not_local
+from heatprior.large.samples import noise_of_squares, squares
+from heatprior.noise.estimation import NoiseReport, check_kind
+from heatprior.pixels.channels import MOSTLY
+from heatprior.pixels.inputs import WHITES, as_channels, as_noise_level, as_white
+from heatprior.priors.protocol import DiffusedPrior
+from heatprior.restoration.pieces import Way
+from heatprior.restoration.splitting import METHODS
+from heatprior.zoo import as_prior
+
+
+def denoise(
+    image: da.Array,
+    sigma: ArrayLike | da.Array | None = None,
+    *,
+    noise: str = "auto",
+    prior: str | PathLike[str] | DiffusedPrior = "mixture",
+    method: str = "hqs",
+    adapt: bool = False,
+    scales: int | None = None,
+    channel_axis: int | None = None,
+    white: float | None = None,
+) -> da.Array:
+    """As `hp.denoise(…, scales=1)`: a dask array of the same chunks. A map `sigma` may be a dask array too.
+
+    Without sigma, the noise is one level per channel, estimated from squares spread over the image when the first
+    block is computed.
+    """
+    refuse_what_is_not_local(adapt=adapt, scales=scales)
+    check_kind(noise)
+    if method not in METHODS:
+        raise InvalidInputError(f"method is {method!r}; expected {' or '.join(map(repr, METHODS))}")
+    if sigma is not None and noise != "auto":
+        raise InvalidInputError("noise is for images whose noise is estimated; leave out sigma, or noise")
+    stand_in = _stand_in(image)
+    as_channels(stand_in, channel_axis)
+    full = _full_scale(white, image)
+    channels = _channels(image, channel_axis)
+    in_colour = channel_axis is not None and channels.shape[-3] in (3, 4)
+    if in_colour and len(channels.chunks[-3]) > 1:
+        raise InvalidInputError(
+            f"the {channels.shape[-3]} channels are in {len(channels.chunks[-3])} chunks, but colours belong together; "
+            f"rechunk({{{channel_axis}: -1}}) first"
+        )
+    fillings = 0 if image.dtype.kind != "f" else 1 + in_colour
+    way = Way(as_prior(prior), method, (int(channels.shape[-2]), int(channels.shape[-1])), fillings)
+    check_way(way)
+    alpha = _has_alpha(channels, full) if in_colour and channels.shape[-3] == 4 else False
+    if sigma is None:
+        levels = delayed(_levels_of)(_reports(channels, noise, "patch7", full), channels.ndim)
+        cut = _Cut(levels)
+    else:
+        cut = _Cut.of(sigma, stand_in, channels, channel_axis, full)
+    blocks = _blocks(channels, cut, delayed(way, pure=False), way, full, in_colour, alpha)
+    clean = da.block(blocks)
+    return clean[..., 0, :, :] if channel_axis is None else da.moveaxis(clean, -3, channel_axis)
+
+
+def estimate_noise(
+    image: da.Array,
+    noise: str = "auto",
+    *,
+    prior: str | PathLike[str] | DiffusedPrior = "patch7",
+    channel_axis: int | None = None,
+    white: float | None = None,
+) -> NoiseReport:
+    """One level per channel, from squares spread over the image: computed now; see `hp.estimate_noise`."""
+    as_channels(_stand_in(image), channel_axis)
+    full, channels = _full_scale(white, image), _channels(image, channel_axis)
+    (reports,) = compute(_reports(channels, noise, prior, full))
+    values = np.broadcast_to(_levels_of(reports, channels.ndim).sigma, channels.shape)
+    sigma = values[..., 0, :, :] if channel_axis is None else np.moveaxis(values, -3, channel_axis)
+    return NoiseReport(sigma, tuple(report.channels[0] for report in reports), full)
+
+
+def refuse_noise_map() -> NoReturn:
+    """A map weighs contrasts by how frequent they are in the whole image."""
+    raise InvalidInputError(
+        "a noise map looks at the whole image at once, which blocks cannot; take hp.noise_map of a crop, "
+        "image[:2048, :2048].compute(), or hp.estimate_noise of the dask array"
+    )
+
+
+class _Cut:
+    """The noise levels of every block: the same for all, or cut out of a map, with the ends of the whole map."""
+
+    def __init__(self, levels: Any, ends: Any = None) -> None:
+        self._levels, self._ends = levels, ends
+
+    @classmethod
+    def of(cls, sigma: Any, stand_in: NDArray[Any], channels: da.Array, channel_axis: int | None, full: float) -> _Cut:
+        """One number, one per channel, or a map, as `hp.denoise` takes it."""
+        if hasattr(type(sigma), "__dask_graph__"):
+            shapes = (channels.shape[-2:], stand_in.shape)
+            if sigma.shape not in shapes:
+                raise InvalidInputError(f"sigma has shape {sigma.shape}; expected a map {shapes[0]} or {shapes[1]}")
+            values = _channels(sigma, channel_axis) if sigma.shape == stand_in.shape and stand_in.ndim > 2 else sigma
+        else:
+            values = as_noise_level(sigma, stand_in, channel_axis, full)
+        if values.shape[-2:] != channels.shape[-2:]:
+            return cls(Levels(np.asarray(values)))
+        maps = da.broadcast_to(values, channels.shape)
+        ends = [getattr(values, end)(axis=(-2, -1)) for end in ("min", "max")]
+        return cls(maps, delayed(_broadcast)(ends, channels.shape[:-2]))
+
+    def at(self, places: tuple[slice, ...]) -> Any:
+        """Of what is cut out there."""
+        if self._ends is None:
+            return self._levels
+        return delayed(_cut_map)(self._levels[places], self._ends, places[:-2])
+
+
+def _broadcast(ends: list[Any], shape: tuple[int, ...]) -> tuple[Any, Any]:
+    lowest, highest = (np.broadcast_to(end, shape) for end in ends)
+    return lowest, highest
+
+
+def _cut_map(values: NDArray[Any], ends: Any, planes: tuple[slice, ...]) -> Levels:
+    return Levels(values, (ends[0][planes], ends[1][planes]))
+
+
+def _blocks(
+    channels: da.Array, cut: _Cut, shared: Any, way: Way, full: float, in_colour: bool, alpha: Any
+) -> list[Any]:
+    """Every block of the result, nested as da.block takes them."""
+    edges = [[0, *np.cumsum(lengths).tolist()] for lengths in channels.chunks]
+    work = delayed(denoise_block, pure=False)
+
+    def nested(places: tuple[slice, ...]) -> Any:
+        if len(places) < channels.ndim:
+            return [nested((*places, slice(*ends))) for ends in pairwise(edges[len(places)])]
+        wanted = (places[-2], places[-1])
+        here = (*places[:-2], *way.reads(wanted))
+        block = work(channels[here], cut.at(here), shared, wanted, white=full, in_colour=in_colour, alpha=alpha)
+        shape = tuple(place.stop - place.start for place in places)
+        return da.from_delayed(block, shape, channels.dtype)
+
+    found: list[Any] = nested(())
+    return found
+
+
+def _reports(channels: da.Array, noise: str, prior: Any, full: float) -> Any:
+    """A delayed list of what was found of every channel."""
+    look = delayed(noise_of_squares)
+    return delayed(list)(
+        [
+            look([channels[..., c, :, :][places] for places in squares((*channels.shape[:-3], *channels.shape[-2:]))],
+                 noise, prior, full)
+            for c in range(channels.shape[-3])
+        ]
+    )  # fmt: skip
+
+
+def _levels_of(reports: list[NoiseReport], dimensions: int) -> Levels:
+    """One level per channel, as it broadcasts against (..., channels, h, w)."""
+    levels = np.array([float(report.sigma.flat[0]) for report in reports])
+    return Levels(levels.reshape((1,) * (dimensions - 3) + (-1, 1, 1)))
+
+
+def _channels(image: da.Array, channel_axis: int | None) -> da.Array:
+    return image[..., None, :, :] if channel_axis is None else da.moveaxis(image, channel_axis, -3)
+
+
+def _stand_in(image: da.Array) -> NDArray[Any]:
+    """An array of the same shape and type that takes no memory, for checks."""
+    if any(np.isnan(length) for length in image.shape):
+        raise InvalidInputError("the dask array has chunks of unknown size; compute_chunk_sizes() first")
+    if image.dtype.newbyteorder("=") not in WHITES or image.ndim < 2 or image.size == 0:
+        raise InvalidInputError(
+            f"the dask array is {image.dtype} {image.shape}; expected (..., H, W) of {', '.join(map(str, WHITES))}"
+        )
+    return np.broadcast_to(np.zeros((), image.dtype), image.shape)
+
+
+def _full_scale(white: float | None, image: da.Array) -> float:
+    return as_white(white, np.zeros((1, 1), image.dtype))
+
+
+def _has_alpha(channels: da.Array, full: float) -> Any:
+    """Whether the last of four channels is transparency, as `is_alpha` tells: from all of it."""
+    last = channels[..., -1, :, :]
+    return delayed(bool)(((last == full) | (last == 0)).mean() > MOSTLY)

@@ -1,0 +1,115 @@
+"""`hp.denoise` of a dask array: the same bits as of the whole array, whatever the blocks and however many workers."""
+
+import dask
+import dask.array as da
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import heatprior as hp
+from heatprior.errors import InvalidInputError
+from heatprior.priors.handmade import dct_prior
+
+PRIOR = dct_prior(3)
+BLOCKS = (17, 40, 64, 97, 250)
+
+
+def image_of(shape, kind, seed=0):
+    rng = np.random.default_rng(seed)
+    image = rng.normal(0.5, 0.15, shape)
+    if kind != "float32":
+        return np.clip(image * np.iinfo(kind).max, 0, np.iinfo(kind).max).astype(kind)
+    image[..., 5:30, 8:50] = np.nan
+    image[rng.random(shape) < 0.02] = np.nan
+    return image.astype(np.float32)
+
+
+@given(
+    shape=st.tuples(st.integers(3, 90), st.integers(3, 110)),
+    block=st.tuples(st.sampled_from(BLOCKS), st.sampled_from(BLOCKS)),
+    kind=st.sampled_from(["uint8", "uint16", "float32"]),
+    method=st.sampled_from(["eb", "hqs"]),
+    workers=st.integers(1, 4),
+)
+@settings(max_examples=30, deadline=None)
+def test_blocks_have_the_bits_of_the_whole(shape, block, kind, method, workers):
+    image = image_of((max(shape[0], 31), max(shape[1], 51)) if kind == "float32" else shape, kind)
+    sigma = 0.1 * (1.0 if kind == "float32" else np.iinfo(kind).max)
+    whole = hp.denoise(image, sigma, prior=PRIOR, method=method, scales=1)
+    lazy = hp.denoise(da.from_array(image, chunks=block), sigma, prior=PRIOR, method=method)
+    assert lazy.chunks == da.from_array(image, chunks=block).chunks
+    with dask.config.set(scheduler="threads", num_workers=workers):
+        np.testing.assert_array_equal(lazy.compute(), whole)
+
+
+@pytest.mark.parametrize("chunks", [(3, 40, 50), (1, 3, 40, 40)])
+def test_channels_and_planes(chunks):
+    shape, axis = ((3, 70, 90), 0) if len(chunks) == 3 else ((2, 3, 70, 90), 1)
+    image = image_of(shape, "float32")
+    whole = hp.denoise(image, 0.1, prior=PRIOR, method="eb", channel_axis=axis)
+    lazy = hp.denoise(da.from_array(image, chunks=chunks), 0.1, prior=PRIOR, method="eb", channel_axis=axis)
+    np.testing.assert_array_equal(lazy.compute(scheduler="sync"), whole)
+
+
+def test_maps_of_noise_levels_may_be_lazy_too():
+    image = image_of((70, 90), "float32")
+    levels = np.random.default_rng(1).uniform(0.05, 0.2, image.shape).astype(np.float32)
+    whole = hp.denoise(image, levels, prior=PRIOR, method="eb")
+    for sigma in (levels, da.from_array(levels, chunks=33)):
+        lazy = hp.denoise(da.from_array(image, chunks=(40, 90)), sigma, prior=PRIOR, method="eb")
+        np.testing.assert_array_equal(lazy.compute(scheduler="sync"), whole)
+
+
+def test_nothing_is_computed_before_it_is_asked_for():
+    def read(_):
+        raise AssertionError("read too early")
+
+    image = da.zeros((300, 300), chunks=100, dtype=np.uint8).map_blocks(
+        read, dtype=np.uint8, meta=np.empty((0, 0), np.uint8)
+    )
+    lazy = hp.denoise(image, 10, prior=PRIOR)
+    with pytest.raises(AssertionError, match="too early"):
+        lazy.compute(scheduler="sync")
+
+
+def test_the_noise_is_found_once_from_squares_whatever_the_blocks():
+    rng = np.random.default_rng(3)
+    ramp = np.linspace(60, 180, 600)[:, None] + np.zeros((600, 500))
+    image = np.clip(ramp + rng.normal(0, 8, ramp.shape), 0, 255).astype(np.uint8)
+    reports = [hp.estimate_noise(da.from_array(image, chunks=c)) for c in (600, 128)]
+    assert reports[0].sigma.flat[0] == reports[1].sigma.flat[0]
+    assert reports[0].sigma.shape == image.shape
+    assert reports[0].sigma.flat[0] == pytest.approx(8.0, rel=0.05)
+    first, second = (hp.denoise(da.from_array(image, chunks=c), prior=PRIOR, method="eb").compute() for c in (600, 128))
+    np.testing.assert_array_equal(first, second)
+    known = hp.denoise(image, reports[0].sigma.flat[0], prior=PRIOR, method="eb")
+    np.testing.assert_array_equal(first, known)
+
+
+LAZY = da.zeros((64, 64), chunks=32, dtype=np.uint8)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"scales": 2}, "scales=2 looks at the whole image"),
+        ({"adapt": True}, "adapt to a crop"),
+        ({"prior": "wavelet"}, "take one on patches"),
+        ({"noise": "map", "sigma": None}, "give sigma as a map"),
+        ({"sigma": da.ones((3, 3))}, "expected a map"),
+        ({"method": "none"}, "method is 'none'"),
+    ],
+)
+def test_what_is_not_local_is_refused_in_one_line(options, message):
+    with pytest.raises(InvalidInputError, match=message):
+        hp.denoise(LAZY, **({"sigma": 10} | options)).compute()
+
+
+def test_more_refusals():
+    with pytest.raises(InvalidInputError, match="of a crop"):
+        hp.noise_map(LAZY)
+    with pytest.raises(InvalidInputError, match="colours belong together"):
+        hp.denoise(da.zeros((3, 64, 64), chunks=(1, 32, 32)), 0.1, channel_axis=0)
+    with pytest.raises(InvalidInputError, match="complex"):
+        hp.denoise(da.zeros((64, 64), dtype=complex), 0.1)
