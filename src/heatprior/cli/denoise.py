@@ -25,6 +25,7 @@ from heatprior.cli.batches import (
     picture_beside,
     prepared,
 )
+from heatprior.cli.large import Scheduler, Workers, denoise_large, is_large
 from heatprior.cli.noise import NOISE_HELP, NoiseKind, in_words
 from heatprior.cli.reports import say_if_compiling, warnings_in_one_line
 
@@ -44,6 +45,7 @@ Examples:
   heatprior denoise scans -o clean --sigma 10 --compare               a folder, with pictures to look at
   heatprior denoise a.png b.jpg -o clean --sigma 15 --method eb       faster, less good
   heatprior denoise image.npy -o clean.npy --sigma map.npy            a noise level for each pixel
+  heatprior denoise volume.ome.zarr -o clean.ome.zarr --workers 4     larger than memory
 """
 
 
@@ -96,12 +98,26 @@ def denoise(
     ] = False,
     skip_existing: SkipExisting = False,
     force: Force = False,
+    scheduler: Scheduler = None,
+    workers: Workers = None,
 ) -> None:
     """Remove Gaussian noise from images.
 
     Results have the type, the units and the metadata of the images, and the format of their name. Images in a folder
     keep their place below OUT. Files that cannot be denoised are reported, the rest is done, and the exit code is 1.
+    Zarr stores, OME-Zarr among them, may be larger than memory: they are denoised block by block, and so is a big TIFF
+    whose OUT ends in .zarr; a run that was killed goes on where it was.
     """
+    if is_large(inputs, output):
+        others = {"--adapt": adapt, "--compare": compare, "--skip-existing": skip_existing}
+        others["--noise"] = noise not in (NoiseKind.auto, NoiseKind.constant)
+        denoise_large(
+            inputs, output, sigma=sigma, prior=prior, method=method.value, white=white, scheduler=scheduler,
+            workers=workers, force=force, scales=scales, others=others,
+        )  # fmt: skip
+        return
+    if scheduler is not None or workers is not None:
+        raise typer.BadParameter("--scheduler and --workers are for zarr stores; leave them out")
     from heatprior import load
     from heatprior.restoration.adaptation import as_mixture
 

@@ -1,0 +1,272 @@
+"""`heatprior denoise volume.ome.zarr`: a store denoised block by block into a second one, which appears when whole.
+
+A task reads a crop, denoises it, and writes one block of whole chunks or shards: no two tasks write the same file, and
+a task done twice writes the same bits. Until all is done the result has a hidden name beside its own.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from functools import lru_cache, partial
+from itertools import product
+from math import prod
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from heatprior.errors import InvalidInputError, OutputFileError
+from heatprior.large.blocks import Levels, check_way, denoise_block, one_thread
+from heatprior.large.journal import Journal
+from heatprior.large.pyramid import factors, shrunk, source_of
+from heatprior.large.samples import noise_of_squares, squares
+from heatprior.large.stores import Image, fingerprint, images_of, make_like, opened, read, write_unit
+from heatprior.large.workers import Pool, pool_of, run
+from heatprior.pixels.inputs import as_white
+from heatprior.restoration.pieces import Way
+from heatprior.version import __version__
+from heatprior.zoo import load
+
+AREA = 2**22  # pixels of a block, about
+WIDEST = 8192  # columns of a block: cells are wide, so a block should be
+
+Block = tuple[slice, ...]
+Told = Callable[[int, int], None]  # blocks done, of how many
+
+
+class Settings(NamedTuple):
+    """How every image of a store is denoised; `prior` is a name or a path that workers know too."""
+
+    prior: str = "mixture"
+    method: str = "hqs"
+    sigma: float | None = None  # None: estimated for every channel
+    white: float | None = None
+
+
+class Task(NamedTuple):
+    """What the blocks of one image have in common."""
+
+    source: Path
+    target: Path
+    image: Image
+    settings: Settings
+    white: float
+    sigmas: tuple[float, ...]  # one per channel, or one
+
+
+class Done(NamedTuple):
+    """What was done: blocks in all, those of an earlier run, and the noise levels of every image."""
+
+    blocks: int
+    found: int
+    sigmas: dict[str, list[float]]
+    dashboard: str | None
+
+
+def denoise_store(
+    source: Path,
+    target: Path,
+    settings: Settings,
+    *,
+    scheduler: str | None = None,
+    workers: int | None = None,
+    force: bool = False,
+    told: Told = lambda done, count: None,  # noqa: ARG005
+) -> Done:
+    """Denoise a zarr store or a TIFF into a new store; what an earlier run of the same kind left is gone on with."""
+    source, target = source.absolute(), target.absolute()  # workers may be elsewhere
+    images = images_of(source)
+    _check_target(source, target, force=force)
+    working, journal_path = (target.with_name(f".{target.name}-heatprior{end}") for end in ("", ".journal"))
+    about = {**fingerprint(source, images), "settings": list(settings), "version": __version__}
+    journal = Journal(journal_path, about)
+    try:
+        if not (journal.goes_on and working.is_dir()):
+            shutil.rmtree(working, ignore_errors=True)
+            _writing(working, make_like, source, images, working)
+        tasks = [_task(source, working, image, settings, journal) for image in images]
+        with pool_of(scheduler, workers, partial(warm_up, settings.prior, settings.method)) as pool:
+            found = _run_all(pool, tasks, journal, told)
+        for leftover in working.rglob("*.partial"):  # of writers that were killed
+            leftover.unlink()
+        _writing(target, _put_in_place, working, target)
+        journal.remove()
+    except OutputFileError as error:
+        raise OutputFileError(f"{error}; what is done is kept: run the same command again to go on") from error
+    finally:
+        journal.close()
+    sigmas = {task.image.levels[0]: list(task.sigmas) for task in tasks}
+    return Done(len(journal.done), found, sigmas, pool.dashboard)
+
+
+def _task(source: Path, working: Path, image: Image, settings: Settings, journal: Journal) -> Task:
+    array = opened(source, image.levels[0])
+    name = image.levels[0]
+    white = as_white(settings.white, np.zeros((1, 1), array.dtype))
+    check_way(_way(settings.prior, settings.method, array.shape[-2:], array.dtype.kind == "f", image.in_colour))
+    if settings.sigma is not None:
+        return Task(source, working, image, settings, white, (settings.sigma,))
+    if name not in journal.noted:
+        journal.note(**{name: _sigmas(source, image, white)})
+    return Task(source, working, image, settings, white, tuple(journal.noted[name]))
+
+
+def _sigmas(source: Path, image: Image, white: float) -> list[float]:
+    """The noise level of every channel, from squares spread over all planes of it."""
+    array = opened(source, image.levels[0])
+    channel = _channel_axis(image)
+    levels = []
+    for c in range(1 if channel is None else array.shape[channel]):
+        shape = list(array.shape)
+        if channel is not None:
+            shape[channel] = 1
+        found = []
+        for places in squares(shape):
+            index = list(places)
+            if channel is not None:
+                index[channel] = slice(c, c + 1)
+            found.append(read(source, image.levels[0], tuple(index)))
+        levels.append(float(noise_of_squares(found, "constant", "patch7", white).sigma.flat[0]))
+    return levels
+
+
+def _run_all(pool: Pool, tasks: list[Task], journal: Journal, told: Told) -> int:
+    """Level by level: all blocks of a level are there before the next is begun."""
+    plan = [(task, level) for task in tasks for level in range(len(task.image.levels))]
+    count, found = sum(prod(len(starts) for starts in _starts(*each)[0]) for each in plan), len(journal.done)
+    told(found, count)
+
+    def done(name: str) -> None:
+        journal.mark(name)
+        told(len(journal.done), count)
+
+    for task, level in plan:
+        run(pool, write_block, _left(task, level, journal.done), done)
+    return found
+
+
+def _left(task: Task, level: int, done: set[str]) -> Iterator[tuple[str, tuple[Any, ...]]]:
+    """The blocks of a level that are still to be done, by name; they are never all in memory."""
+    for number, block in enumerate(blocks_of(task, level)):
+        if (name := f"{task.image.levels[level]} {number}") not in done:
+            yield name, (task, level, block)
+
+
+def blocks_of(task: Task, level: int) -> Iterator[Block]:
+    """The blocks of a level, in the order of the array."""
+    starts, shape = _starts(task, level)
+    for corner in product(*starts):
+        yield tuple(
+            slice(first, min(first + along.step, length))
+            for first, along, length in zip(corner, starts, shape, strict=True)
+        )
+
+
+def _starts(task: Task, level: int) -> tuple[list[range], tuple[int, ...]]:
+    """Where blocks begin along each axis: of whole chunks or shards, of about as many pixels as AREA."""
+    array = _writable(task.target, task.image.levels[level])
+    unit, shape = write_unit(array), array.shape
+    channel = _channel_axis(task.image) if task.image.in_colour else None
+    lengths = [min(n, length) for n, length in zip(unit, shape, strict=True)]
+    if channel is not None:
+        lengths[channel] = shape[channel]
+    lengths[-1] = min(shape[-1], max(1, WIDEST // unit[-1]) * unit[-1])
+    planes = int(np.prod(lengths[:-2]))
+    lengths[-2] = min(shape[-2], max(1, AREA // (planes * lengths[-1] * unit[-2])) * unit[-2])
+    return [range(0, length, step) for length, step in zip(shape, lengths, strict=True)], shape
+
+
+def write_block(task: Task, level: int, block: Block) -> None:
+    """What a worker does: one block of one level."""
+    name = task.image.levels[level]
+    if level == 0:
+        pixels = _denoised(task, block)
+    else:
+        larger = task.image.levels[level - 1]
+        shape = _writable(task.target, larger).shape
+        by = factors(shape, _writable(task.target, name).shape)
+        wanted = [place.stop - place.start for place in block]
+        pixels = shrunk(read(task.target, larger, source_of(block, by, shape)), by, wanted)
+    array = _writable(task.target, name)
+    _writing(task.target, array.__setitem__, block, pixels)
+
+
+def _denoised(task: Task, block: Block) -> np.ndarray[Any, Any]:
+    """A block of the finest level."""
+    array = opened(task.source, task.image.levels[0])
+    settings, channel = task.settings, _channel_axis(task.image)
+    way = _way(settings.prior, settings.method, array.shape[-2:], array.dtype.kind == "f", task.image.in_colour)
+    wanted = (block[-2], block[-1])
+    crop = read(task.source, task.image.levels[0], (*block[:-2], *way.reads(wanted)))
+    sigmas = np.asarray(task.sigmas).reshape([-1 if axis == channel else 1 for axis in range(max(crop.ndim, 1))])
+    if channel is not None and len(task.sigmas) > 1:
+        sigmas = sigmas[tuple(block[axis] if axis == channel else slice(None) for axis in range(crop.ndim))]
+    if task.image.in_colour and channel is not None:
+        moved = np.moveaxis(crop, channel, -3)
+        levels = Levels(np.moveaxis(sigmas, channel, -3))
+        return np.moveaxis(denoise_block(moved, levels, way, wanted, white=task.white, in_colour=True), -3, channel)
+    levels = Levels(sigmas[..., None, :, :])
+    return denoise_block(crop[..., None, :, :], levels, way, wanted, white=task.white)[..., 0, :, :]
+
+
+@lru_cache(maxsize=8)
+def _way(prior: str, method: str, shape: tuple[int, int], is_float: bool, in_colour: bool) -> Way:
+    return Way(_prior(prior), method, shape, (1 + in_colour) * is_float)
+
+
+@lru_cache(maxsize=2)
+def _prior(name: str) -> Any:
+    return load(name)
+
+
+def _writable(path: Path, name: str) -> Any:
+    return opened(path, name, "r+")
+
+
+def warm_up(prior: str, method: str) -> None:
+    """Compile, or load from the cache, what the first block would otherwise wait for."""
+    way = Way(_prior(prior), method, (64, 64))
+    noisy = np.random.default_rng(0).normal(0.5, 0.1, (1, 64, 64)).astype(np.float32)
+    with one_thread():
+        denoise_block(noisy, Levels(np.asarray(0.1)), way, (slice(0, 64), slice(0, 64)), white=1.0)
+
+
+def _channel_axis(image: Image) -> int | None:
+    return image.axes.index("c") if image.axes and "c" in image.axes else None
+
+
+def _check_target(source: Path, target: Path, *, force: bool) -> None:
+    if not target.absolute().parent.is_dir():
+        raise OutputFileError(f"cannot write {target}: {target.parent} does not exist; create the folder first")
+    if not os.access(target.absolute().parent, os.W_OK):
+        raise OutputFileError(f"cannot write {target}: the folder {target.parent} is not writable; choose another")
+    inside = source.absolute() in target.absolute().parents
+    if inside or (target.exists() and target.samefile(source)):
+        raise OutputFileError(f"{target} is the input, or inside it; inputs are never replaced: choose another")
+    if os.path.lexists(target) and not force:
+        raise OutputFileError(f"{target} exists already; choose another name, or have it replaced (force)")
+    if target.suffix != ".zarr":
+        raise InvalidInputError(f"{target} does not end in .zarr; stores are written as .zarr or .ome.zarr")
+
+
+def _put_in_place(working: Path, target: Path) -> None:
+    """Give the result its name; what stood there goes when the result is there."""
+    if os.path.lexists(target):
+        old = target.with_name(f".{target.name}-heatprior.old")
+        target.rename(old)
+        working.rename(target)
+        shutil.rmtree(old) if old.is_dir() else old.unlink()
+    else:
+        working.rename(target)
+
+
+def _writing(target: Path, function: Callable[..., Any], *arguments: Any) -> None:
+    """Call, and say in one line what the file system has against it."""
+    try:
+        function(*arguments)
+    except OSError as error:
+        if isinstance(error, OutputFileError):
+            raise
+        raise OutputFileError(f"cannot write {target}: {error.strerror or error}") from error

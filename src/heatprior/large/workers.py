@@ -1,0 +1,123 @@
+"""Where blocks are computed: threads here, processes here, or the workers of a dask cluster; one interface to all."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from heatprior.errors import HeatpriorError, InvalidInputError, OutputFileError
+
+AHEAD = 2  # blocks handed out for each thread of a worker: one to do, one to come
+ASK_AFTER = 1.0  # seconds
+TIMEOUT = 20  # seconds in which a scheduler must answer
+
+
+class Pool(NamedTuple):
+    """Something that takes tasks, how many it can do at a time now, and where it shows what it does."""
+
+    executor: Executor
+    width: Callable[[], int]
+    dashboard: str | None = None
+
+
+@contextmanager
+def pool_of(scheduler: str | None, workers: int | None, warm_up: Callable[[], None]) -> Iterator[Pool]:
+    """The workers of a scheduler, as many processes on this machine, or threads. `warm_up` is called in each worker."""
+    if scheduler is None and workers is None:
+        count = os.cpu_count() or 1
+        with ThreadPoolExecutor(count) as threads:
+            try:
+                yield Pool(threads, lambda: count)
+            except BaseException:
+                threads.shutdown(wait=True, cancel_futures=True)
+                raise
+        return
+    if scheduler is not None and workers is not None:
+        raise InvalidInputError("a scheduler names a cluster that runs, workers start one; give one of them")
+    try:
+        from distributed import Client, LocalCluster  # noqa: PLC0415
+    except ImportError as error:
+        raise InvalidInputError("workers need dask; pip install 'heatprior[large]'") from error
+    cluster = None
+    try:
+        if scheduler is None:
+            cluster = LocalCluster(n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=None)
+        client = Client(cluster or scheduler, timeout=TIMEOUT)
+    except (OSError, ValueError) as error:
+        where = scheduler or f"{workers} workers on this machine"
+        raise InvalidInputError(f"cannot reach {where}: {' '.join(str(error).split())}") from error
+    try:
+        client.register_plugin(_warming(warm_up))
+        yield Pool(client.get_executor(pure=False), _Width(client), client.dashboard_link if scheduler else None)
+    finally:
+        client.close()
+        if cluster is not None:
+            cluster.close()
+
+
+class _Width:
+    """How many threads the workers of a client have, asked now and then: workers come and go."""
+
+    def __init__(self, client: Any) -> None:
+        self._client, self._width, self._asked = client, 1, -ASK_AFTER
+
+    def __call__(self) -> int:
+        if time.monotonic() > self._asked + ASK_AFTER:
+            self._width = max(1, sum(self._client.nthreads().values()))
+            self._asked = time.monotonic()
+        return self._width
+
+
+def _warming(warm_up: Callable[[], None]) -> Any:
+    """A plugin that compiles for the processor of a worker before it gets any block, also of those that come later."""
+    from distributed import WorkerPlugin  # noqa: PLC0415
+
+    class WarmUp(WorkerPlugin):  # type: ignore[misc]
+        name = "heatprior-warm-up"
+        idempotent = True
+
+        def setup(self, worker: Any) -> None:  # noqa: ARG002
+            warm_up()
+
+    return WarmUp()
+
+
+def run(
+    pool: Pool, function: Callable[..., Any], tasks: Iterable[tuple[str, tuple[Any, ...]]], done: Callable[[str], None]
+) -> None:
+    """Call function(*arguments) for every (name, arguments), some at a time, and `done` with the names as they end.
+
+    The list of tasks is never in memory, here or in the scheduler. After an error no further task is begun.
+    """
+    waiting: dict[Future[Any], str] = {}
+
+    def collect(most: int) -> None:
+        while len(waiting) > most:
+            for future in wait(waiting, return_when=FIRST_COMPLETED).done:
+                name = waiting.pop(future)
+                _result(future)
+                done(name)
+
+    try:
+        for name, arguments in tasks:
+            waiting[pool.executor.submit(function, *arguments)] = name
+            collect(max(0, AHEAD * pool.width() - 1))
+        collect(0)
+    except BaseException:
+        for future in waiting:
+            future.cancel()
+        raise
+
+
+def _result(future: Future[Any]) -> None:
+    try:
+        future.result()
+    except (HeatpriorError, OSError, MemoryError):
+        raise
+    except Exception as error:
+        why = " ".join(str(error).split())[:300]
+        raise OutputFileError(f"a block failed on a worker ({type(error).__name__}: {why})") from error
