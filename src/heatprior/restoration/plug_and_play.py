@@ -26,13 +26,13 @@ from heatprior.restoration.operators.measurement import Data, Measurement
 from heatprior.restoration.recipes import Recipe, scales_on
 from heatprior.restoration.splitting import METHODS, check_holds_a_patch
 
-START = 24 / 255  # the first noise level: what the data leave undetermined, at most
+START = 36 / 255  # the first noise level: what the data leave undetermined, at most
 END = 0.8  # the last one, over the noise of the data as it is in the image
 FINEST = 1 / 255  # the last one, at least: what is less is not seen
-FALL = 0.82  # of the level from step to step, about
+FALL = 0.8  # of the level from step to step, about
 TRUST = 0.3  # in the data against the prior: tau² = level² / TRUST
 PRECISION = 0.05  # of conjugate gradients, over the level
-STRIDE = 3  # pixels between patches; each step begins them elsewhere
+STRIDE = 2  # pixels between patches; each step begins them elsewhere
 SPREAD = 0.5  # root mean square of grey levels, before anything is known
 LEAST_SIGMA = 0.25 / 255  # of estimated noise: rounding alone leaves as much
 MOST_PATCHES = 4096  # whose density is taken for the energy
