@@ -151,9 +151,12 @@ PROBLEMS: dict[str, Callable[[], Callable[[int, FloatArray], list[Trial]]]] = {
 
 
 def first(trial: Trial) -> FloatArray:
-    """The data as an image: what is there before anything is restored."""
-    guess = trial.measurement.first_guess
-    return np.zeros(trial.measurement.image_shape) if guess is None else np.asarray(guess(trial.data), np.float64)
+    """The data as an image, or A transposed of them, scaled: what is there before anything is restored."""
+    if trial.measurement.first_guess is not None:
+        return np.asarray(trial.measurement.first_guess(trial.data), np.float64)
+    back = trial.measurement.adjoint(trial.data)
+    again = trial.measurement.forward(back)
+    return np.asarray(back * (np.vdot(again, trial.data).real / np.vdot(again, again).real))
 
 
 def compared(trial: Trial, image: FloatArray) -> float:
@@ -192,7 +195,7 @@ def best_wiener(trials: list[Trial]) -> float:
     return max(float(np.mean([compared(t, filtered(t, ratio)) for t in trials])) for ratio in WIENER)
 
 
-def run(name: str, images: list[FloatArray], prior: str) -> dict[str, Any]:
+def run(name: str, images: list[FloatArray], prior: str, *, alone: bool) -> dict[str, Any]:
     """Of all images, one after the other."""
     make = PROBLEMS[name]()
     trials = [trial for number, image in enumerate(images) for trial in make(number, image)]
@@ -217,6 +220,8 @@ def run(name: str, images: list[FloatArray], prior: str) -> dict[str, Any]:
         "applications": int(np.median(applications)),
         "data": round(float(np.mean([compared(t, first(t)) for t in trials])), 3),
     }
+    if alone:
+        return result
     result["total variation"] = best_total_variation(trials)
     if name == "deblur":
         result["wiener"] = round(best_wiener(trials), 3)
@@ -243,6 +248,7 @@ def main() -> None:
     parser.add_argument("--images", type=int, default=8)
     parser.add_argument("--problems", nargs="*", default=list(PROBLEMS), choices=list(PROBLEMS))
     parser.add_argument("--prior", default="mixture")
+    parser.add_argument("--alone", action="store_true", help="without total variation and Wiener")
     parser.add_argument("--bsd68", action="store_true")
     parser.add_argument("--limit", type=int, help="of the images of BSD68")
     arguments = parser.parse_args()
@@ -250,7 +256,7 @@ def main() -> None:
     if arguments.bsd68:
         keep("bsd68", "cyclic, all kernels", run_bsd68(arguments.prior, arguments.limit))
     for name in arguments.problems:
-        result = {"prior": arguments.prior, **run(name, images, arguments.prior)}
+        result = {"prior": arguments.prior, **run(name, images, arguments.prior, alone=arguments.alone)}
         print(name, result, flush=True)
         keep("problems", name, result)
 

@@ -1,7 +1,7 @@
 """Total variation for any measurement, to compare with: argmin_x ‖A x − y‖² / 2 + weight Σ |∇x|.
 
-Chambolle and Pock's algorithm: the gradient by its dual; the data term by its closed form if it has one, else by its
-dual too. Differences are cyclic or zero at the edge, as the measurement is.
+Chambolle and Pock's algorithm: the gradient by its dual, the data term by the data step of `hp.restore`. Differences
+are cyclic or zero at the edge, as the measurement is.
 """
 
 from __future__ import annotations
@@ -9,11 +9,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from heatprior.restoration.entry_checks import examine
+from heatprior.restoration.data_step import drawn_to_data
 from heatprior.restoration.operators.measurement import Data, Measurement
 
 Image = NDArray[np.float64]
-BALANCE = 0.05  # of the two step sizes, for grey levels from 0 to 1
+GREY_LEVELS = 0.1  # by which an image changes, about: it balances the two step sizes
+PRECISION = 1e-3  # of conjugate gradients, in grey levels
 
 
 def gradient(image: Image, *, cyclic: bool) -> Image:
@@ -36,23 +37,15 @@ def divergence(field: Image, *, cyclic: bool) -> Image:
 
 def total_variation(data: Data, measurement: Measurement, weight: float, start: Image, rounds: int = 100) -> Image:
     """The image (H, W) after some rounds, from `start` on."""
-    cyclic, inverse = measurement.is_cyclic, measurement.inverse
-    norm = 1.0 if inverse is not None else examine(measurement).norm * 1.05
-    size = np.sqrt(8.0 + (inverse is None))
-    forth, back = BALANCE / size, 1.0 / (BALANCE * size)  # steps of the image, and of the duals
+    cyclic = measurement.is_cyclic
+    forth = GREY_LEVELS / weight / np.sqrt(8.0)  # steps of the image, and of the dual, which is as large as the weight
+    back = weight / GREY_LEVELS / np.sqrt(8.0)
     x = lead = start.astype(np.float64)
     slopes = np.zeros((2, *x.shape))
-    misfit = np.zeros_like(data)
-    known = measurement.adjoint(data)
     for _ in range(rounds):
         slopes += back * gradient(lead, cyclic=cyclic)
         slopes /= np.maximum(1.0, np.sqrt(np.square(slopes).sum(axis=0)) / weight)
-        before = x
-        x = x + forth * divergence(slopes, cyclic=cyclic)
-        if inverse is not None:
-            x = inverse(known + x / forth, 1.0 / forth)
-        else:  # of A / norm, whose data term is norm² ‖A x / norm − y / norm‖² / 2
-            misfit = (misfit + back * (measurement.forward(lead) - data) / norm) / (1.0 + back / norm**2)
-            x = x - forth * measurement.adjoint(misfit) / norm
+        before, moved = x, x + forth * divergence(slopes, cyclic=cyclic)
+        x = drawn_to_data(measurement, moved, data - measurement.forward(moved), 1.0 / forth, PRECISION)
         lead = 2.0 * x - before
     return x

@@ -13,7 +13,14 @@ from heatprior.errors import InvalidInputError
 from heatprior.kernels.row_bands import Progress, part_of
 from heatprior.noise.levels import estimate_sigma
 from heatprior.pixels.channels import ALONE, COLOUR
-from heatprior.pixels.inputs import as_channels, as_noise_level, as_pixels, as_white, integer_limits
+from heatprior.pixels.inputs import (
+    as_channels,
+    as_noise_level,
+    as_pixels,
+    as_white,
+    integer_limits,
+    warn_of_unlikely_units,
+)
 from heatprior.priors.protocol import DiffusedPrior
 from heatprior.restoration.operators.linear import Linear
 from heatprior.restoration.operators.measurement import Data, Measurement, Operator
@@ -121,6 +128,7 @@ def _from_images(
         levels = np.maximum(found, LEAST_SIGMA * full).reshape(channels.shape[:-2])[..., None, None]
     else:
         levels = as_noise_level(sigma, pixels, channel_axis, full)
+        warn_of_unlikely_units(levels, pixels, full)
     levels = np.broadcast_to(levels, channels.shape)
     mix = COLOUR if channel_axis is not None and channels.shape[-3] == COLOURS else ALONE
     jobs = [
