@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 from inverse_problems import lines_seen, text_mask
 from numpy.typing import NDArray
-from skimage import data, transform
+from skimage import data as skimage_data
+from skimage import transform as skimage_transform
 from tomography import projection_matrix
 
 import heatprior as hp
@@ -29,6 +30,8 @@ RESULT = Path(__file__).parent / "results" / "inverse_gallery.json"
 SIGMA = 2.55 / 255
 SIDE = 192
 Image = NDArray[Any]
+data: Any = skimage_data  # which has no types
+transform: Any = skimage_transform
 
 
 def noise(shape: tuple[int, ...]) -> Image:

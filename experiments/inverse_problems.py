@@ -28,6 +28,7 @@ from tomography import projection_matrix
 from total_variation import total_variation
 
 import heatprior as hp
+from heatprior.arrays import FloatArray
 from heatprior.data.trials import psnr
 from heatprior.images import read_grey
 from heatprior.records import write_record
@@ -42,7 +43,6 @@ WIENER = np.geomspace(1e-3, 1e-1, 9)
 VIEWS = 60
 RESULT = Path(__file__).parent / "results" / "inverse_problems.json"
 WORDS = "the quick brown fox jumps over the lazy dog "
-FloatArray = NDArray[np.float64]
 
 
 class Trial(NamedTuple):
@@ -211,7 +211,7 @@ def run(name: str, images: list[FloatArray], prior: str, *, alone: bool) -> dict
         cut = slice(MARGIN, -MARGIN)
         inside.append(float(psnr(restored[cut, cut], trial.truth[cut, cut])))
         applications.append(steps[-1].applications)
-    result = {
+    result: dict[str, Any] = {
         "images": len(images),
         "cases": len(trials),
         "restore": round(float(np.mean(ours)), 3),

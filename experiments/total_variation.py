@@ -7,12 +7,12 @@ are cyclic or zero at the edge, as the measurement is.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from heatprior.arrays import FloatArray
 from heatprior.restoration.data_step import drawn_to_data
 from heatprior.restoration.operators.measurement import Data, Measurement
 
-Image = NDArray[np.float64]
+Image = FloatArray
 GREY_LEVELS = 0.1  # by which an image changes, about: it balances the two step sizes
 PRECISION = 1e-3  # of conjugate gradients, in grey levels
 
