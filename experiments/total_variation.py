@@ -40,7 +40,8 @@ def total_variation(data: Data, measurement: Measurement, weight: float, start: 
     cyclic = measurement.is_cyclic
     forth = GREY_LEVELS / weight / np.sqrt(8.0)  # steps of the image, and of the dual, which is as large as the weight
     back = weight / GREY_LEVELS / np.sqrt(8.0)
-    x = lead = start.astype(np.float64)
+    x: Image = start.astype(np.float64)
+    lead: Image = x
     slopes = np.zeros((2, *x.shape))
     for _ in range(rounds):
         slopes += back * gradient(lead, cyclic=cyclic)
