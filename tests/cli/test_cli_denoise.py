@@ -19,6 +19,7 @@ from synthetic import landscape
 import heatprior as hp
 from heatprior.images import read_image
 from heatprior.priors.handmade import dct_prior
+from heatprior.restoration import denoising
 
 SIGMA = 20
 
@@ -160,7 +161,7 @@ def test_force_replaces_an_output(run: Run, workplace: Path):
         ("noisy.png -o new.png --sigma missing.npy", "there is no such file"),
         ("noisy.png -o new.png --sigma notes.txt", "it does not end in"),
         ("noisy.png -o new.png --sigma small-map.npy", "or a map (20, 24)"),
-        ("noisy.png -o new.png --sigma 2e9", "units of the image, or give --white"),
+        ("noisy.png -o new.png --sigma 2e9", "units of the image, or the value of full scale (white)"),
         ("noisy.png -o new.png --sigma 20 --white 0", "expected the positive value"),
         ("noisy.png -o new.png --sigma 20 --method bm3d", "--help"),
         ("noisy.png -o new.png --sigma 20 --prior patch99", "shipped are"),
@@ -171,7 +172,7 @@ def test_force_replaces_an_output(run: Run, workplace: Path):
         ("notes.txt -o new.png --sigma 20", "it does not end in"),
         ("missing.png -o new.png --sigma 20", "there is no such file"),
         ("dot.png -o new.png --sigma 20", "give a larger image"),
-        ("degrees.npy -o new.npy --sigma 20", "such as --white 255"),
+        ("degrees.npy -o new.npy --sigma 20", "such as 255"),
         ("nothing -o new --sigma 20", "holds no images"),
         ("missing nothing -o notes.txt --sigma 20", "several images need a folder"),
         ("noisy.png -o new.gif --sigma 20", "ends in .png"),
@@ -306,20 +307,20 @@ def test_a_full_standard_output_is_one_line():
 
 @pytest.mark.usefixtures("workplace")
 def test_warnings_are_one_line(run: Run, monkeypatch: pytest.MonkeyPatch):
-    def grumble(image: np.ndarray, *_: object, **__: object) -> np.ndarray:
-        warnings.warn("it is\ndark; white=4095", stacklevel=2)
-        return image
+    def grumble(image: np.ndarray, *_: object, **__: object) -> tuple[np.ndarray, None]:
+        warnings.warn("it is\ndark", stacklevel=2)
+        return image, None
 
-    monkeypatch.setattr(hp, "denoise", grumble)
+    monkeypatch.setattr(denoising, "denoise_and_report", grumble)
     outcome = run("denoise", "noisy.png", "-o", "new.png", "--sigma", SIGMA, *QUICK)
     assert outcome.code == 0
-    assert outcome.err == "heatprior: warning: noisy.png: it is dark; --white 4095\n"
+    assert outcome.err == "heatprior: warning: noisy.png: it is dark\n"
 
 
 @pytest.mark.usefixtures("workplace")
 def test_a_dark_image_of_sixteen_bits_is_warned_of(run: Run):
     np.save("dark.npy", np.full((20, 24), 900, np.uint16))
-    assert "--white 1023" in run("denoise", "dark.npy", "-o", "new.npy", "--sigma", SIGMA, *QUICK).err
+    assert "such as 1023" in run("denoise", "dark.npy", "-o", "new.npy", "--sigma", SIGMA, *QUICK).err
     assert run("denoise", "dark.npy", "-o", "new2.npy", "--sigma", SIGMA, "--white", 1023, *QUICK).err == ""
 
 

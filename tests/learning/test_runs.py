@@ -213,9 +213,9 @@ def test_a_damaged_config_is_refused(tmp_path, photos, content):
 @pytest.mark.parametrize(
     "kind",
     [
-        "--components 11 --optimizer adam --batch 200 --steps 600",
-        "--components 11 --optimizer ipalm --batch 200 --steps 600",
-        "--kind mixture --shapes 3 --contrasts 2 --batch 1000 --steps 300",
+        "--components 11 --optimizer adam --batch 200 --steps 250",
+        "--components 11 --optimizer ipalm --batch 200 --steps 250",
+        "--kind mixture --shapes 3 --contrasts 2 --batch 1000 --steps 150",
     ],
 )
 def test_a_run_that_is_killed_and_resumed_ends_bit_identical(tmp_path, photos, kind):
@@ -230,7 +230,7 @@ def test_a_run_that_is_killed_and_resumed_ends_bit_identical(tmp_path, photos, k
     process = subprocess.Popen([*command, str(killed), *settings], stdout=subprocess.DEVNULL)
     while not (killed / "log.csv").exists():
         time.sleep(0.01)
-    time.sleep(random.uniform(0.0, 1.0))
+    time.sleep(random.uniform(0.0, 0.5))
     process.send_signal(signal.SIGKILL)
     process.wait()
     process = subprocess.Popen([*command, str(killed), "--resume"], stdout=subprocess.DEVNULL)
