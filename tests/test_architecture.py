@@ -31,7 +31,7 @@ MAY_IMPORT = {
     "priors": BOTTOM | {"store", "kernels", "noise_model"},
     "zoo": BOTTOM | {"store", "priors", "kinds"},
     "data": BOTTOM | {"kernels", "images"},
-    "pixels": BOTTOM,
+    "pixels": BOTTOM | {"lazy"},
     "pictures": BOTTOM | {"priors"},
     "noise": BOTTOM | {"kernels", "noise_model", "priors", "zoo", "pixels", "lazy"},
     "learning": BOTTOM | {"kernels", "noise_model", "priors", "data", "images", "store", "kinds", "version"},

@@ -6,6 +6,11 @@ from importlib import import_module
 from types import ModuleType
 
 
+def is_lazy(image: object) -> bool:
+    """Whether this is a dask array."""
+    return hasattr(type(image), "__dask_graph__")
+
+
 def room_of(image: object) -> ModuleType | None:
     """The room that computes such an image; None for an array that is here, and for what becomes one."""
-    return import_module("heatprior.large.arrays") if hasattr(type(image), "__dask_graph__") else None
+    return import_module("heatprior.large.arrays") if is_lazy(image) else None

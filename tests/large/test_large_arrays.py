@@ -109,6 +109,8 @@ def test_what_is_not_local_is_refused_in_one_line(options, message):
 def test_more_refusals():
     with pytest.raises(InvalidInputError, match="of a crop"):
         hp.noise_map(LAZY)
+    with pytest.raises(InvalidInputError, match="which work in blocks"):
+        hp.estimate_sigma(LAZY)
     with pytest.raises(InvalidInputError, match="colours belong together"):
         hp.denoise(da.zeros((3, 64, 64), chunks=(1, 32, 32)), 0.1, channel_axis=0)
     with pytest.raises(InvalidInputError, match="complex"):

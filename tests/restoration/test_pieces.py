@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from examples import gaussian_mixture, patch_prior
 
+from examples import gaussian_mixture, patch_prior
 from heatprior.errors import InvalidInputError
 from heatprior.kernels.grids import EVERY, Grid
 from heatprior.noise_model import ConstantNoise, NoiseMap

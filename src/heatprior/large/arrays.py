@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from heatprior.errors import InvalidInputError
 from heatprior.large.blocks import Levels, check_way, denoise_block, refuse_what_is_not_local
 from heatprior.large.samples import noise_of_squares, squares
+from heatprior.lazy import is_lazy
 from heatprior.noise.estimation import NoiseReport, check_kind
 from heatprior.pixels.channels import MOSTLY
 from heatprior.pixels.inputs import WHITES, as_channels, as_noise_level, as_white
@@ -108,7 +109,7 @@ class _Cut:
     @classmethod
     def of(cls, sigma: Any, stand_in: NDArray[Any], channels: da.Array, channel_axis: int | None, full: float) -> _Cut:
         """One number, one per channel, or a map, as `hp.denoise` takes it."""
-        if hasattr(type(sigma), "__dask_graph__"):
+        if is_lazy(sigma):
             shapes = (channels.shape[-2:], stand_in.shape)
             if sigma.shape not in shapes:
                 raise InvalidInputError(f"sigma has shape {sigma.shape}; expected a map {shapes[0]} or {shapes[1]}")

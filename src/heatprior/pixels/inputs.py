@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from heatprior.arrays import FloatArray
 from heatprior.errors import InvalidInputError
+from heatprior.lazy import is_lazy
 
 WHITES: dict[np.dtype[Any], float] = {  # full scale, by type
     **{np.dtype(name): float(np.iinfo(name).max) for name in ("uint8", "uint16", "uint32", "int16", "int32")},
@@ -24,6 +25,11 @@ DIM = 1 / 16  # integers of 16 bits or more that stay below this part of their r
 
 def as_pixels(image: ArrayLike) -> NDArray[Any]:
     """The image as an array of a type that has a scale, not empty; masked and infinite pixels are missing: NaN."""
+    if is_lazy(image):
+        raise InvalidInputError(
+            "this looks at the whole image at once, for which a dask array is too large; compute a crop of it, "
+            "or take hp.denoise or hp.estimate_noise, which work in blocks"
+        )
     if np.ma.is_masked(image):
         if np.asarray(image).dtype.kind != "f":
             raise InvalidInputError("the image is masked but holds integers; convert it to float, with NaN for missing")
