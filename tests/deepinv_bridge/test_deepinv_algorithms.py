@@ -87,7 +87,7 @@ def test_a_diffusion_sampler_draws_from_the_prior():
     """
     module = ht.load("patch7-single")
     sde = deepinv.sampling.VarianceExplodingDiffusion(sigma_min=0.005, sigma_max=30.0, alpha=1.0)
-    solver = deepinv.sampling.EulerSolver(timesteps=torch.linspace(1.0, 0.0, 300))
+    solver = deepinv.sampling.EulerSolver(timesteps=torch.linspace(1.0, 0.0, 300), rng=torch.Generator())
     sampler = deepinv.sampling.PosteriorDiffusion(
         denoiser=hd.Denoiser(module, "posterior"), sde=sde, solver=solver, minus_one_one=False
     )
