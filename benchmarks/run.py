@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
-NAMES = ["patch_prior", "training", "denoising", "mixture", "noise", "torch"]
+NAMES = ["patch_prior", "training", "denoising", "mixture", "noise", "torch", "front"]
 
 
 def main() -> int:

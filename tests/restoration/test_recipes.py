@@ -1,4 +1,4 @@
-"""`hp.denoise` with a prior adapted to the image, and at two scales."""
+"""`hp.denoise` with a prior adapted to the image, and at several scales."""
 
 import numpy as np
 import pytest
@@ -8,8 +8,8 @@ from synthetic import oriented_mixture
 import heatprior as hp
 from heatprior.noise_model import as_noise
 from heatprior.priors.handmade import dct_prior
-from heatprior.restoration.recipes import Recipe, scales_on
-from heatprior.restoration.scales import merged, noise_of_reduced, reduced
+from heatprior.restoration.recipes import EVERY_SCALE, Recipe, usual_scales
+from heatprior.restoration.scales import Crossover, merged, noise_of_reduced, reduced
 from heatprior.restoration.splitting import METHODS, half_quadratic_splitting
 
 GREY = camera()[100:164, 200:277]
@@ -35,10 +35,10 @@ def psnr(image, clean):
 
 def test_adapted_means_with_the_prior_that_adapt_gives():
     image = noisy(GREY) / 255
-    expected = hp.denoise(image, SIGMA / 255, prior=hp.adapt(PRIOR, image, SIGMA / 255))
-    result = hp.denoise(image, SIGMA / 255, prior=PRIOR, adapt=True)
+    expected = hp.denoise(image, SIGMA / 255, prior=hp.adapt(PRIOR, image, SIGMA / 255), scales=1)
+    result = hp.denoise(image, SIGMA / 255, prior=PRIOR, adapt=True, scales=1)
     np.testing.assert_array_equal(result, expected)
-    assert np.abs(hp.denoise(image, SIGMA / 255, prior=PRIOR) - expected).max() > 0.01
+    assert np.abs(hp.denoise(image, SIGMA / 255, prior=PRIOR, scales=1) - expected).max() > 0.01
 
 
 def test_two_scales_are_the_image_and_its_half_merged():
@@ -119,12 +119,12 @@ def test_a_constant_map_is_a_number_and_a_map_is_heeded(recipe):
     assert psnr(right, GREY) > psnr(wrong, GREY) + 2.0
 
 
-@pytest.mark.parametrize("shape", [(7, 50), (50, 6), (4, 4)])
+@pytest.mark.parametrize("shape", [(31, 50), (50, 30), (4, 4)])
 def test_an_image_too_small_for_two_scales_is_done_at_one(shape):
-    """Its half must hold a patch: of 4×4 pixels here, and half of 7 is 4."""
+    """Its half must hold four patches of 4×4 pixels beside each other, and half of 31 is 16."""
     image = noisy(GREY[: shape[0], : shape[1]]) / 255
     two, one = (hp.denoise(image, SIGMA / 255, prior=PRIOR, scales=scales) for scales in (2, 1))
-    assert np.array_equal(two, one) == (min(shape) < 7)
+    assert np.array_equal(two, one) == (min(shape) < 31)
 
 
 @every_recipe
@@ -136,16 +136,35 @@ def test_odd_sizes_and_progress(recipe):
     assert told[-1] == pytest.approx(1.0)
 
 
-def test_the_card_says_at_how_many_scales():
-    two = oriented_mixture(scales=2)
-    assert (scales_on(two.card, "hqs"), scales_on(two.card, "eb"), scales_on(PRIOR.card, "hqs")) == (2, 1, 1)
-    image = noisy(GREY) / 255
-    at_two = hp.denoise(image, 0.1, prior=PRIOR, scales=2)
-    np.testing.assert_array_equal(hp.denoise(image, 0.1, prior=two), at_two)
-    np.testing.assert_array_equal(hp.denoise(image, 0.1, prior=two, scales=1), hp.denoise(image, 0.1, prior=PRIOR))
-    eb = hp.denoise(image, 0.1, prior=PRIOR, method="eb")
-    np.testing.assert_array_equal(hp.denoise(image, 0.1, prior=two, method="eb"), eb)
-    assert np.abs(hp.denoise(image, 0.1, prior=two, method="eb", scales=2) - eb).max() > 0.005
+def test_every_scale_is_one_scale_merged_with_every_scale_of_the_half():
+    """Four patches of 4×4 pixels and more stand beside each other at three sizes: 64, 32 and 16 pixels high."""
+    image, sigma = (noisy(GREY) / 255).astype(np.float32), SIGMA / 255
+    less = noise_of_reduced(as_noise(sigma), image.shape)
+    fine = hp.denoise(image, sigma, prior=PRIOR, scales=1)
+    coarse = hp.denoise(reduced(image), less.lowest, prior=PRIOR)
+    every = hp.denoise(image, sigma, prior=PRIOR)
+    np.testing.assert_allclose(every, merged(fine, coarse), atol=1e-6)
+    np.testing.assert_array_equal(hp.denoise(image, sigma, prior=PRIOR, scales=3), every)
+    assert np.abs(hp.denoise(image, sigma, prior=PRIOR, scales=2) - every).max() > 1e-5
+
+
+def test_only_splitting_with_a_prior_of_patches_goes_through_the_scales_by_itself():
+    assert [usual_scales(PRIOR, method) for method in ("hqs", "eb")] == [EVERY_SCALE, 1]
+    assert usual_scales(hp.load("wavelet"), "hqs") == 1  # which sees every scale already
+
+
+def test_the_card_says_where_one_scale_takes_over_from_the_next():
+    entry = {"sigmas": [0.05, 0.2], "edges": [0.3, 0.7], "widths": [0.1, 0.2]}
+    prior = oriented_mixture(crossover=entry)
+    image, sigma = (noisy(GREY) / 255).astype(np.float32), 0.1  # in the middle between the logarithms
+    fine = hp.denoise(image, sigma, prior=PRIOR, scales=1)
+    coarse = hp.denoise(reduced(image), noise_of_reduced(as_noise(sigma), image.shape).lowest, prior=PRIOR, scales=1)
+    result = hp.denoise(image, sigma, prior=prior, scales=2)
+    np.testing.assert_allclose(result, merged(fine, coarse, Crossover(0.5, 0.15)), atol=1e-6)
+    assert np.abs(merged(fine, coarse) - result).max() > 1e-4
+    for broken in ({"sigmas": [0.1]}, {**entry, "edges": [0.3]}, {**entry, "widths": [0.0, 0.0]}, [1]):
+        with pytest.raises(hp.PriorFileError, match="crossover"):
+            hp.denoise(image, sigma, prior=oriented_mixture(crossover=broken), scales=2)
 
 
 def test_a_recipe_takes_grey_levels_from_zero_to_one():
@@ -158,8 +177,8 @@ def test_a_recipe_takes_grey_levels_from_zero_to_one():
     ("options", "remedy"),
     [
         ({"prior": "patch7", "adapt": True}, "a PatchPrior cannot be adapted; give a mixture"),
-        ({"scales": 3}, "scales is 3; expected 1 or 2"),
-        ({"scales": 0}, "scales is 0; expected 1 or 2"),
+        ({"scales": 1.5}, "scales is 1.5; expected a whole number of at least 1"),
+        ({"scales": 0}, "scales is 0; expected a whole number of at least 1"),
     ],
 )
 def test_what_cannot_be_done_is_refused_in_one_line(options, remedy):

@@ -6,7 +6,7 @@ from scipy.fft import dctn, idctn
 from scipy.stats import chi2
 
 from heatprior.noise_model import NoiseMap, as_noise
-from heatprior.restoration.scales import EDGE, merged, noise_of_reduced, reduced
+from heatprior.restoration.scales import Crossover, merged, noise_of_reduced, reduced
 
 every_shape = pytest.mark.parametrize("shape", [(32, 48), (33, 48), (32, 47), (31, 33), (1, 9)])
 
@@ -72,7 +72,7 @@ def test_low_frequencies_are_those_of_the_coarse_image_and_high_ones_of_the_fine
     spectrum, expected, mine = (dctn(x, norm="ortho") for x in (merged(fine, reduced(other)), other, fine))
     height, width = half(shape)
     frequency = np.hypot((np.arange(shape[0]) / height)[:, None], np.arange(shape[1]) / width)
-    low, high = frequency < EDGE - 0.45, frequency > 1.0
+    low, high = frequency < Crossover().edge - 0.45, frequency > 1.0
     assert np.abs(spectrum - expected)[low].max() < 0.05 < np.abs(mine - expected)[low].max()
     np.testing.assert_allclose(spectrum[height:], mine[height:], atol=1e-5)
     np.testing.assert_allclose(spectrum[:, width:], mine[:, width:], atol=1e-5)

@@ -15,7 +15,6 @@ from heatprior.cli.batches import (
     Force,
     Inputs,
     Output,
-    PriorName,
     Sigma,
     SkipExisting,
     White,
@@ -43,7 +42,7 @@ Examples:
   heatprior denoise noisy.png -o clean.png --sigma 25
   heatprior denoise stack.tif -o clean.tif --sigma 120 --white 4095   a 12-bit camera in 16 bits
   heatprior denoise scans -o clean --sigma 10 --compare               a folder, with pictures to look at
-  heatprior denoise a.png b.jpg -o clean --sigma 15 --method eb       faster, less good
+  heatprior denoise a.png b.jpg -o clean --sigma 15 --fast            faster, less good
   heatprior denoise image.npy -o clean.npy --sigma map.npy            a noise level for each pixel
   heatprior denoise volume.ome.zarr -o clean.ome.zarr --workers 4     larger than memory
 """
@@ -52,9 +51,11 @@ Examples:
 Adapt = Annotated[
     bool, typer.Option("--adapt", help="Fit the prior (a mixture) to each image first: better, and slower.")
 ]
+Fast = Annotated[bool, typer.Option("--fast", help="Less good, and several times faster.")]
+Best = Annotated[bool, typer.Option("--best", help="A little better, and eight times slower.")]
 Scales = Annotated[
     int | None,
-    typer.Option(metavar="N", min=1, max=2, help="Scales to denoise at, 1 or 2.  [default: what suits the prior]"),
+    typer.Option(metavar="N", min=1, help="Sizes to denoise at: itself, half, …  [default: as many as it holds]"),
 ]
 
 
@@ -70,6 +71,7 @@ class DenoisingOptions(NamedTuple):
 
     sigma: float | NDArray[Any] | None  # None: estimated
     noise: str
+    quality: str
     prior: Prior
     method: str
     adapt: bool
@@ -86,7 +88,16 @@ def denoise(
     noise: Annotated[
         NoiseKind, typer.Option(help=f"What is estimated: {NOISE_HELP[0].lower()}{NOISE_HELP[1:]}")
     ] = NoiseKind.auto,
-    prior: PriorName = "mixture",
+    fast: Fast = False,
+    best: Best = False,
+    prior: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PRIOR",
+            help="A shipped prior by its name, or the path of a prior. Noise is always estimated with patch7.  "
+            "[default: tuned; with --adapt mixture, with --fast fast7]",
+        ),
+    ] = None,
     method: Annotated[
         Method, typer.Option(help="Half-quadratic splitting, or one step of empirical Bayes: faster, less good.")
     ] = Method.hqs,
@@ -120,6 +131,10 @@ def denoise(
         raise typer.BadParameter("--scheduler and --workers are for zarr stores; leave them out")
     from heatprior import load
     from heatprior.restoration.adaptation import as_mixture
+    from heatprior.restoration.qualities import prior_name
+
+    quality = quality_of(fast, best)
+    prior = prior or prior_name(quality, adapt=adapt)
 
     level = noise_level(sigma)
     if sigma is not None and noise is not NoiseKind.auto:
@@ -130,8 +145,15 @@ def denoise(
         return
     say_if_compiling()
     model = as_mixture(load(prior)) if adapt else load(prior)
-    options = DenoisingOptions(level, noise.value, model, method.value, adapt, scales, white, compare)
+    options = DenoisingOptions(level, noise.value, quality, model, method.value, adapt, scales, white, compare)
     carry_out(todo, partial(_denoise, settings=options), output)
+
+
+def quality_of(fast: bool, best: bool) -> str:
+    """The word of the library for `--fast` and `--best`."""
+    if fast and best:
+        raise typer.BadParameter("--fast and --best exclude each other; give one of them, or none")
+    return "fast" if fast else "best" if best else "default"
 
 
 def _denoise(job: Job, progress: Callable[[float], None], settings: DenoisingOptions) -> str:
@@ -149,6 +171,7 @@ def _denoise(job: Job, progress: Callable[[float], None], settings: DenoisingOpt
                 image.values(),
                 settings.sigma,
                 noise=settings.noise,
+                quality=settings.quality,
                 prior=settings.prior,
                 method=settings.method,
                 adapt=settings.adapt,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from heatprior.cli.denoise import Adapt, Method, Scales
+from heatprior.cli.denoise import Adapt, Best, Fast, Method, Scales, quality_of
 from heatprior.cli.reports import say_if_compiling
 
 if TYPE_CHECKING:
@@ -36,9 +36,12 @@ def evaluate(
             help="Standard deviation of the noise, grey levels being 0 to 255 as in the literature; may be repeated.",
         ),
     ] = LEVELS,
+    fast: Fast = False,
+    best: Best = False,
     prior: Annotated[
-        str, typer.Option(metavar="PRIOR", help="A shipped prior by its name, or the path of a prior.")
-    ] = "mixture",
+        str | None,
+        typer.Option(metavar="PRIOR", help="A shipped prior by its name, or the path of a prior.  [default: tuned]"),
+    ] = None,
     method: Annotated[
         Method, typer.Option(help="Half-quadratic splitting, or one step of empirical Bayes.")
     ] = Method.hqs,
@@ -74,8 +77,11 @@ def evaluate(
     from heatprior.restoration.adaptation import as_mixture
     from heatprior.restoration.evaluation import evaluate as measure
     from heatprior.restoration.evaluation import summarise
-    from heatprior.restoration.recipes import scales_on
+    from heatprior.restoration.qualities import prior_name
+    from heatprior.restoration.recipes import EVERY_SCALE, usual_scales
 
+    quality = quality_of(fast, best)
+    prior = prior or prior_name(quality, adapt=adapt)
     if output is not None:
         if output.suffix.lower() != ".json":
             raise OutputFileError(f"cannot write {output}: it must be a name that ends in .json")
@@ -84,12 +90,20 @@ def evaluate(
     files = found[:limit]
     say_if_compiling()
     model = as_mixture(load(prior)) if adapt else load(prior)
+    used = scales or usual_scales(model, method.value)
     failures: list[HeatpriorError] = []
     with tqdm(total=len(files) * len(sigma), unit=" images", leave=False, disable=None) as bar:
         results = measure(
             files,
             lambda noisy, level: denoised(
-                noisy, level, prior=model, method=method.value, adapt=adapt, scales=scales, white=1.0
+                noisy,
+                level,
+                quality=quality,
+                prior=model,
+                method=method.value,
+                adapt=adapt,
+                scales=scales,
+                white=1.0,
             ),
             levels=sigma,
             threads=threads,
@@ -109,10 +123,11 @@ def evaluate(
         record = {
             "images": images if images == BSD68 else Path(images).resolve().name,
             "count": count,
+            "quality": quality,
             "prior": prior,
             "method": method.value,
             "adapt": adapt,
-            "scales": scales or scales_on(model.card, method.value),
+            "scales": "all" if used == EVERY_SCALE else used,
             "threads": threads,
             "first_seed": FIRST_SEED,
             "mean": [line._asdict() for line in summary],

@@ -15,7 +15,7 @@ from heatprior.kernels.compiler import FAST, kernel
 if TYPE_CHECKING:
     from heatprior.kernels.shapes import ShapeTables
 
-CANDIDATES = 2  # of a patch on the grid, handed to its neighbours
+CANDIDATES = 4  # of a patch on the grid, handed to its neighbours
 GRID = 2  # patches from one at which all shapes are compared to the next, in either direction
 SIMILAR = 2  # noise levels apart that count as one where all shapes are compared
 LOWEST = np.float32(-3e38)  # not infinite: fast arithmetic takes every number for finite

@@ -8,7 +8,7 @@ for analysis then differ from those for synthesis, and nothing else does.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -84,7 +84,7 @@ def cells_of_mixture(prior: GaussianMixturePrior, shape: tuple[int, int], grid: 
     return Cells(edges_of_bands(shape[0], prior.size), np.append(np.arange(0, end, TILE), end))
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=8)
 def shape_tables(
     prior: GaussianMixturePrior,
     sigmas: tuple[float, ...],
@@ -92,27 +92,13 @@ def shape_tables(
     spectrum: NoiseSpectrum | None = None,
 ) -> ShapeTables:
     """For these noise levels, of noise of this spectrum."""
-    prior, analysis, synthesis, _ = whitening(prior, spectrum)
+    frames = _frames(prior, spectrum)
     noise = np.square(sigmas)[:, None]  # (S, 1)
-    weights = np.exp(prior.log_weights)
-    order = np.argsort(-prior.contrasts)
-    rarer = np.cumsum(weights[:, order], axis=1) / weights.sum(
-        axis=1, keepdims=True
-    )  # such a contrast, or a larger one
-    contrast = np.where(rarer > RARE, prior.contrasts[order], 0.0).max(axis=1)
-    lengths = (contrast[:, None] * prior.variances > negligible * noise.min()).sum(axis=1).clip(1)
+    lengths = (frames.contrast[:, None] * frames.variances > negligible * noise.min()).sum(axis=1).clip(1)
     padded = -(-lengths // LANES) * LANES
-    variances = np.zeros((len(lengths), padded.max()))
-    forth, back = ([np.zeros((count, prior.size**2)) for count in padded] for _ in range(2))
-    for k, length in enumerate(lengths):
-        variances[k, :length] = prior.variances[k, :length]
-        forth[k][:length] = prior.turns[k, :length] @ analysis
-        back[k][:length] = prior.turns[k, :length] @ synthesis
-    signal = prior.contrasts[:, None] * variances[:, None, :]  # (K, G, m)
-    total = np.einsum("kg,g,kde->de", weights, prior.contrasts, prior.covariances)
-    common = np.linalg.eigh(total)[1][:, ::-1][:, :SUBSPACE]  # (d, q)
-    coarse, turns = np.linalg.eigh(common.T @ prior.covariances @ common)
-    coarse_signal = prior.contrasts[:, None] * coarse[:, None, :]  # (K, G, q)
+    contrasts, log_weights = prior.contrasts[:, None], prior.log_weights
+    signal = contrasts * frames.variances[:, None, : padded.max()]  # (K, G, m)
+    coarse_signal = contrasts * frames.coarse_variances[:, None, :]  # (K, G, q)
 
     def logarithms(ratios: FloatArray) -> FloatArray:
         return -0.5 * np.log1p(ratios)
@@ -120,15 +106,50 @@ def shape_tables(
     noises = noise[..., None, None]
     return ShapeTables(
         np.concatenate([[0], np.cumsum(padded)]),
-        _single(np.concatenate([axes.T.reshape(-1) for axes in forth])),
-        _single(np.concatenate([axes.reshape(-1) for axes in back])),
+        np.concatenate([axes[:, :count].reshape(-1) for axes, count in zip(frames.analysis, padded, strict=True)]),
+        np.concatenate([axes[:count].reshape(-1) for axes, count in zip(frames.synthesis, padded, strict=True)]),
         _single(0.5 / noises - 0.5 / (signal + noises)),
         _single(signal / (signal + noises)),
-        _single(prior.log_weights + logarithms(signal / noises).sum(axis=-1)),
-        _single(common.T @ analysis),
-        _single(turns.swapaxes(1, 2)),
+        _single(log_weights + logarithms(signal / noises).sum(axis=-1)),
+        frames.shared,
+        frames.coarse_axes,
         _single(0.5 / noises - 0.5 / (coarse_signal + noises)),
-        _single(prior.log_weights + logarithms(coarse_signal / noises).sum(axis=-1)),
+        _single(log_weights + logarithms(coarse_signal / noises).sum(axis=-1)),
+    )
+
+
+class _Frames(NamedTuple):
+    """What the tables of every noise level have in common; the d axes of a shape are padded to a multiple of LANES."""
+
+    contrast: FloatArray  # hardly a patch of a shape has a larger one, (K,)
+    variances: FloatArray  # (K, d')
+    analysis: FloatArray  # axes as columns, (K, a, d'), in float32 like all that follows but the variances
+    synthesis: FloatArray  # axes as rows, (K, d', a)
+    shared: FloatArray  # the subspace, (q, a)
+    coarse_variances: FloatArray  # (K, q)
+    coarse_axes: FloatArray  # (K, q, q)
+
+
+@lru_cache(maxsize=8)
+def _frames(prior: GaussianMixturePrior, spectrum: NoiseSpectrum | None) -> _Frames:
+    prior, analysis, synthesis, _ = whitening(prior, spectrum)
+    weights = np.exp(prior.log_weights)
+    order = np.argsort(-prior.contrasts)
+    rarer = np.cumsum(weights[:, order], axis=1) / weights.sum(
+        axis=1, keepdims=True
+    )  # such a contrast, or a larger one
+    total = np.tensordot(weights @ prior.contrasts, prior.covariances, axes=1)
+    common = np.linalg.eigh(total)[1][:, ::-1][:, :SUBSPACE]  # (d, q)
+    coarse, turns = np.linalg.eigh(common.T @ prior.covariances @ common)
+    padding = ((0, 0), (0, -prior.variances.shape[1] % LANES))
+    return _Frames(
+        np.where(rarer > RARE, prior.contrasts[order], 0.0).max(axis=1),
+        np.pad(prior.variances, padding),
+        _single(np.pad(prior.turns @ analysis, (*padding, (0, 0))).swapaxes(1, 2)),
+        _single(np.pad(prior.turns @ synthesis, (*padding, (0, 0)))),
+        _single(common.T @ analysis),
+        coarse,
+        _single(turns.swapaxes(1, 2)),
     )
 
 

@@ -71,7 +71,7 @@ def measured(
     """One line for each noise level; `report` is called after each image and level."""
     results = evaluate(
         files,
-        lambda noisy, sigma: denoise(noisy, sigma, prior=prior, method=method, white=1.0),
+        lambda noisy, sigma: denoise(noisy, sigma, prior=prior, method=method, scales=1, white=1.0),
         threads=threads,
         report=report,
     )

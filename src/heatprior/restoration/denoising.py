@@ -28,7 +28,8 @@ from heatprior.pixels.inputs import (
 )
 from heatprior.priors.protocol import DiffusedPrior
 from heatprior.restoration.adaptation import as_mixture
-from heatprior.restoration.recipes import Recipe, scales_on
+from heatprior.restoration.qualities import QUALITIES, over_symmetries, prior_name
+from heatprior.restoration.recipes import Recipe, usual_scales
 from heatprior.restoration.splitting import METHODS
 from heatprior.zoo import as_prior
 
@@ -48,7 +49,8 @@ def denoise(
     sigma: ArrayLike | None = None,
     *,
     noise: str = "auto",
-    prior: str | PathLike[str] | DiffusedPrior = "mixture",
+    quality: str = "default",
+    prior: str | PathLike[str] | DiffusedPrior | None = None,
     method: str = "hqs",
     adapt: bool = False,
     scales: int | None = None,
@@ -65,12 +67,13 @@ def denoise(
     `sigma` is in the units of the image: one number, one per channel, or a map, (H, W) or of the shape of the image.
     Without it the noise is estimated, always with patch7: `noise` says what kind it is, as in `estimate_noise`, which
     reports what was found.
+    `quality` is "fast", "default" or "best": docs/quality.md says what they take and give.
     `prior` is the name of a shipped prior, the path of one, or any `DiffusedPrior` on square patches
-    or on whole images (`ImagePrior`).
+    or on whole images (`ImagePrior`), instead of the one that belongs to the quality.
     `method` is "hqs", half-quadratic splitting, or "eb", one step of empirical Bayes: faster, less good.
     `adapt` fits the prior to the image first, without any clean pixel, if it is a mixture: better, and slower.
-    `scales` is 2 to denoise the image at half its size as well and take low frequencies from there, 1 not to; as the
-    prior's card says by default.
+    `scales` is at how many sizes the image is denoised, at most: 2 means at half its size as well, where patches see
+    twice as far, and low frequencies are taken from there. By default as many as the image holds; 1 with "eb".
     `channel_axis`: three channels are colours, decorrelated by an orthogonal mix. (Where their noise levels differ, the
     noise of the mixed channels is correlated; each gets its right variance, and the correlation is ignored.) A fourth
     that is transparency, most of it opaque or clear, stays as it is. Any other number of channels: each by itself.
@@ -79,8 +82,9 @@ def denoise(
     A dask array is denoised block by block when it is computed, at one scale: see docs/large.md.
     """
     if room := room_of(image):
+        given = prior_name(quality, adapt=adapt) if prior is None else prior
         lazy: NDArray[Any] = room.denoise(
-            image, sigma, noise=noise, prior=prior, method=method, adapt=adapt, scales=scales,
+            image, sigma, noise=noise, prior=given, method=method, adapt=adapt, scales=scales,
             channel_axis=channel_axis, white=white,
         )  # fmt: skip
         return lazy
@@ -88,6 +92,7 @@ def denoise(
         image,
         sigma,
         noise=noise,
+        quality=quality,
         prior=prior,
         method=method,
         adapt=adapt,
@@ -103,7 +108,8 @@ def denoise_and_report(
     sigma: ArrayLike | None = None,
     *,
     noise: str = "auto",
-    prior: str | PathLike[str] | DiffusedPrior = "mixture",
+    quality: str = "default",
+    prior: str | PathLike[str] | DiffusedPrior | None = None,
     method: str = "hqs",
     adapt: bool = False,
     scales: int | None = None,
@@ -121,8 +127,10 @@ def denoise_and_report(
     full = as_white(white, pixels)
     if method not in METHODS:
         raise InvalidInputError(f"method is {method!r}; expected {' or '.join(map(repr, METHODS))}")
-    if scales not in (None, 1, 2):
-        raise InvalidInputError(f"scales is {scales!r}; expected 1 or 2")
+    if scales is not None and (not isinstance(scales, int | np.integer) or scales < 1):
+        raise InvalidInputError(f"scales is {scales!r}; expected a whole number of at least 1")
+    if quality not in QUALITIES:
+        raise InvalidInputError(f"quality is {quality!r}; expected {', '.join(map(repr, QUALITIES))}")
     check_kind(noise)
     if sigma is not None and noise != "auto":
         raise InvalidInputError("noise is for images whose noise is estimated; leave out sigma, or noise")
@@ -134,11 +142,11 @@ def denoise_and_report(
     sigmas = np.broadcast_to(as_noise_level(sigma, pixels, channel_axis, full), channels.shape)
     if report is None:
         warn_of_unlikely_units(sigmas, pixels, full)
-    model = as_mixture(prior) if adapt else as_prior(prior)
-    recipe = Recipe(METHODS[method], adapt, scales or scales_on(model.card, method))
-    return Denoised(
-        _denoised(pixels, channel_axis, sigmas, full, partial(recipe.follow, prior=model), progress), report
-    )
+    given = prior_name(quality, adapt=adapt) if prior is None else prior
+    model = as_mixture(given) if adapt else as_prior(given)
+    recipe = Recipe(METHODS[method], adapt, scales or usual_scales(model, method))
+    denoise_channel = over_symmetries(partial(recipe.follow, prior=model), QUALITIES[quality].symmetries)
+    return Denoised(_denoised(pixels, channel_axis, sigmas, full, denoise_channel, progress), report)
 
 
 def _denoised(

@@ -23,7 +23,7 @@ from heatprior.restoration.data_step import drawn_to_data
 from heatprior.restoration.entry_checks import examine
 from heatprior.restoration.operators.applied import Counted, weighted
 from heatprior.restoration.operators.measurement import Data, Measurement
-from heatprior.restoration.recipes import Recipe, scales_on
+from heatprior.restoration.recipes import Recipe, usual_scales
 from heatprior.restoration.splitting import METHODS, check_holds_a_patch
 
 START = 36 / 255  # the first noise level: what the data leave undetermined, at most
@@ -116,7 +116,7 @@ class Restorer(NamedTuple):
 
     def _denoised(self, image: FloatArray, sigma: float, progress: Progress | None) -> FloatArray:
         """As `hp.denoise` does."""
-        recipe = Recipe(METHODS["hqs"], scales=scales_on(self.prior.card, "hqs"))
+        recipe = Recipe(METHODS["hqs"], scales=usual_scales(self.prior, "hqs"))
         return recipe.follow(image.astype(np.float32), sigma, self.prior, progress)
 
     def _tell(

@@ -1,9 +1,9 @@
-"""How an image is denoised: a method, at one scale or two, with the prior fitted to the image first or not."""
+"""How an image is denoised: a method, at one scale or more, with the prior fitted to the image first or not."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,14 +14,15 @@ from heatprior.pixels.gaps import fill_missing
 from heatprior.priors.adapter import complete
 from heatprior.priors.protocol import DiffusedPrior, Prior
 from heatprior.restoration.adaptation import adapted, as_mixture
-from heatprior.restoration.scales import merged, noise_of_reduced, reduced
+from heatprior.restoration.scales import crossover_on, merged, noise_of_reduced, reduced
 
-SCALES_ENTRY = "scales"  # of a card
-FINE_PART = 0.8  # of the time that two scales take
+EVERY_SCALE = 64  # more than any image holds
+LEAST_SIDE = 4  # patches that the shorter side of the smallest size holds: below it there is hardly any noise left
+FINE_PART = 0.8  # of the time of an image and its halves
 
 
 class Recipe(NamedTuple):
-    """A method, whether the prior is adapted first, and at how many scales that is done."""
+    """A method, whether the prior is adapted first, and at how many scales that is done, at most."""
 
     method: Callable[..., FloatArray]
     adapt: bool = False
@@ -36,15 +37,17 @@ class Recipe(NamedTuple):
     ) -> FloatArray:
         """The image (H, W), grey levels being 0 to 1, denoised: in float32."""
         noise, model = as_noise(sigma), complete(prior)
-        small = (-(-image.shape[0] // 2), -(-image.shape[1] // 2))
-        if self.scales == 1 or min(small) < max(model.patch_shape, default=1):
+        half = (-(-image.shape[0] // 2), -(-image.shape[1] // 2))
+        if self.scales == 1 or min(half) < LEAST_SIDE * max(model.patch_shape, default=1):
             return self._at_one_scale(image, noise, model, progress)
         fine = self._at_one_scale(image, noise, model, span_of(progress, 0.0, FINE_PART))
         whole = np.array(image, np.float32)
         fill_missing(whole)
         less = noise_of_reduced(noise, (whole.shape[0], whole.shape[1]))
-        coarse = self._at_one_scale(reduced(whole), less, model, span_of(progress, FINE_PART, 1.0))
-        return merged(fine, coarse)
+        coarse = self._replace(scales=self.scales - 1).follow(
+            reduced(whole), less, model, span_of(progress, FINE_PART, 1.0)
+        )
+        return merged(fine, coarse, crossover_on(model.card, noise))
 
     def _at_one_scale(self, image: FloatArray, noise: Noise, prior: Prior, progress: Progress | None) -> FloatArray:
         if self.adapt:
@@ -52,6 +55,6 @@ class Recipe(NamedTuple):
         return self.method(image, noise, prior=prior, progress=progress)
 
 
-def scales_on(card: Mapping[str, Any], method: str) -> int:
-    """At how many scales a prior's card says to denoise; one step of empirical Bayes is that and nothing else."""
-    return 2 if method == "hqs" and card.get(SCALES_ENTRY) == 2 else 1
+def usual_scales(prior: Prior, method: str) -> int:
+    """As many as the image holds if the prior sees patches; one step of empirical Bayes is that and nothing else."""
+    return EVERY_SCALE if method == "hqs" and prior.patch_shape else 1

@@ -1,19 +1,49 @@
-"""Two scales: the coarse half of an image is denoised by itself, where its noise is half as strong.
+"""Scales: the coarse half of an image is denoised by itself, where its noise is half as strong, and its half in turn.
 
 An image reduced by two through cropping its cosine transform keeps its low frequencies exactly, and its noise white: of
 half the standard deviation, since four pixels become one. There a patch of the prior sees twice as far. The denoised
-coarse image then replaces the low frequencies of the denoised fine one, below `EDGE` of what the coarse grid can hold.
+coarse image then replaces the low frequencies of the denoised fine one. Where one takes over from the other is a
+`Crossover`, which a prior's card may have for some noise levels: `"crossover": {"sigmas": [s_1 … s_m], "edges": […],
+"widths": […]}`, straight in log sigma in between.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from math import log, sqrt
+from typing import Any, NamedTuple
+
 import numpy as np
 
 from heatprior.arrays import FloatArray
+from heatprior.errors import PriorFileError
 from heatprior.noise_model import Noise
 
-EDGE = 0.5  # of the highest frequency of the coarse grid: there both scales count the same
-SOFTNESS = 0.1  # width of the transition, over that frequency
+CARD_ENTRY = "crossover"
+LEAST_SIGMA = 1e-9  # indistinguishable from no noise, but has a logarithm
+
+
+class Crossover(NamedTuple):
+    """Where both scales count the same, and the width of the transition, over the highest coarse frequency."""
+
+    edge: float = 0.5
+    width: float = 0.1
+
+
+def crossover_on(card: Mapping[str, Any], noise: Noise) -> Crossover:
+    """What a prior's card says for noise that is of this level in the fine image; of a map, for its middle level."""
+    entry = card.get(CARD_ENTRY)
+    if entry is None:
+        return Crossover()
+    try:
+        sigmas, edges, widths = (np.array(entry[key], np.float64) for key in ("sigmas", "edges", "widths"))
+        place = log(max(sqrt(noise.lowest * noise.highest), LEAST_SIGMA))
+        found = Crossover(*(float(np.interp(place, np.log(sigmas), values)) for values in (edges, widths)))
+    except (KeyError, TypeError, ValueError) as error:
+        raise PriorFileError(f'"{CARD_ENTRY}" of the prior\'s card needs lists of equal length: {error}') from error
+    if not (np.isfinite(found.edge) and found.width > 0.0):
+        raise PriorFileError(f'"{CARD_ENTRY}" of the prior\'s card gives {found}; expected numbers, widths above 0')
+    return found
 
 
 def reduced(image: FloatArray) -> FloatArray:
@@ -30,7 +60,7 @@ def noise_of_reduced(noise: Noise, shape: tuple[int, int]) -> Noise:
     return noise.halved(shape, _factor(shape, (-(-shape[0] // 2), -(-shape[1] // 2))))
 
 
-def merged(fine: FloatArray, coarse: FloatArray) -> FloatArray:
+def merged(fine: FloatArray, coarse: FloatArray, crossover: Crossover = Crossover()) -> FloatArray:  # noqa: B008
     """`fine` (H, W) with its low frequencies those of `coarse`, its reduced grid: in float32."""
     from scipy.fft import dctn, idctn  # noqa: PLC0415 (slow to import)
 
@@ -38,7 +68,7 @@ def merged(fine: FloatArray, coarse: FloatArray) -> FloatArray:
     height, width = coarse.shape
     low = spectrum[:height, :width]
     frequencies = np.hypot((np.arange(height) / height)[:, None], np.arange(width) / width)
-    part = 1.0 / (1.0 + np.exp((frequencies - EDGE) / SOFTNESS))
+    part = 1.0 / (1.0 + np.exp((frequencies - crossover.edge) / crossover.width))
     low += part.astype(np.float32) * (dctn(coarse, norm="ortho") / _factor(fine.shape, coarse.shape) - low)
     return np.asarray(idctn(spectrum, norm="ortho"), np.float32)
 

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from heatprior.kernels.grids import EVERY, Grid
-from heatprior.restoration.recipes import scales_on
+from heatprior.restoration.recipes import usual_scales
 from heatprior.torch import compiled
 from heatprior.torch.arguments import Sigma, as_levels, check_images
 from heatprior.torch.splitting import SplittingSchedule, check_method, denoise_images
@@ -87,7 +87,7 @@ class PriorModule(nn.Module):
 
         `sigma` is the standard deviation of the noise: a number, one per image (B,) or (B, 1, 1, 1), or a map that
         broadcasts to the images. `method` is "eb", the posterior means of all patches averaged, or "hqs", that in
-        several steps at falling levels. `scales` says at how many the image is denoised; as the card says by default.
+        several steps at falling levels. `scales` says at how many the image is denoised; as many as it holds by default.
         All as `heatprior.denoise`. Three channels are colours.
         """
         check_method(method, scales)
@@ -96,7 +96,8 @@ class PriorModule(nn.Module):
         if x.dtype == torch.float32 and compiled.may_do(self, x, levels) and compiled.covers(levels):
             return compiled.denoised(self.to_prior(), x, levels, method, scales)
         schedule = self.schedule if method == "hqs" else None
-        return denoise_images(self.changes, x, levels, schedule, scales or scales_on(self.card, method), self.size)
+        most = scales or usual_scales(self._prior, method)
+        return denoise_images(self.changes, x, levels, schedule, most, self.size, self.card)
 
     def forward(self, x: Tensor, sigma: Sigma, method: str = "hqs", scales: int | None = None) -> Tensor:
         """As `denoise`."""

@@ -5,8 +5,8 @@ As restoration/denoising.py, in tensor operations.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -44,12 +44,18 @@ def check_method(method: str, scales: int | None) -> None:
     """Refuse what is no method, and no number of scales."""
     if method not in METHODS:
         raise InvalidInputError(f"method is {method!r}; expected {' or '.join(map(repr, METHODS))}")
-    if scales not in (None, 1, 2):
-        raise InvalidInputError(f"scales is {scales!r}; expected 1 or 2")
+    if scales is not None and scales < 1:
+        raise InvalidInputError(f"scales is {scales!r}; expected a whole number of at least 1")
 
 
 def denoise_images(
-    changes: Changes, x: Tensor, levels: Tensor, schedule: SplittingSchedule | None, scales: int, size: int
+    changes: Changes,
+    x: Tensor,
+    levels: Tensor,
+    schedule: SplittingSchedule | None,
+    scales: int,
+    size: int,
+    card: Mapping[str, Any],
 ) -> Tensor:
     """Images (B, C, H, W) after one step, or those of the schedule, at each scale; colours are mixed orthogonally."""
     is_colour, levels = x.shape[1] == 3, levels.to(x.dtype)
@@ -69,7 +75,7 @@ def denoise_images(
             return noisy + changes(noisy, sigma, EVERY)
         return split(changes, noisy, sigma, schedule, size - 1)
 
-    clean = at_scales(at_one_scale, noisy, sigma, scales, size).unflatten(0, x.shape[:2])
+    clean = at_scales(at_one_scale, noisy, sigma, scales, size, card).unflatten(0, x.shape[:2])
     return torch.einsum("cd,bdhw->bchw", torch.linalg.inv(mix), clean) if is_colour else clean
 
 

@@ -1,0 +1,87 @@
+"""The choices of quality beside a network: seconds per megapixel on one core, all in one run, and PSNR of one picture.
+
+The network is FFDNet as published for grey images, 15 layers of 64 channels on the half-size grid, with random weights,
+since only its time is of interest; in torch, on one thread. Times are of the processor, the shortest of some runs, so
+that other work on the machine disturbs them less. With --side the picture is another: a trial, which writes nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
+import torch
+import torch.nn.functional as F  # noqa: N812
+from bench_denoising import SEED, SIGMA, on_cores, picture
+from measure import write_result
+from torch import nn
+
+from heatprior import denoise
+from heatprior.arrays import FloatArray
+from heatprior.data.trials import psnr
+from heatprior.kernels.threads import products_in_one_thread
+from heatprior.restoration.qualities import QUALITIES
+
+SIDE = 512
+REPEATS = 5
+LAYERS, CHANNELS = 15, 64
+
+
+def ffdnet() -> nn.Sequential:
+    """Four half-size images and a noise map in, four images out."""
+    widths = [5, *[CHANNELS] * (LAYERS - 1), 4]
+    layers: list[nn.Module] = []
+    for before, after in pairwise(widths):
+        layers += [nn.Conv2d(before, after, 3, padding=1), nn.ReLU()]
+    return nn.Sequential(*layers[:-1]).eval()
+
+
+def through(network: nn.Sequential, noisy: FloatArray) -> Any:
+    """The network on an image (H, W), with what FFDNet does around it."""
+    with torch.inference_mode():
+        parts = F.pixel_unshuffle(torch.from_numpy(noisy)[None, None], 2)
+        level = torch.full_like(parts[:, :1], SIGMA)
+        return F.pixel_shuffle(network(torch.cat([parts, level], 1)), 2)
+
+
+def processor_seconds(work: Callable[[], object]) -> float:
+    """The shortest time on the processor of some runs, after one that compiles."""
+    work()
+    times = []
+    for _ in range(REPEATS):
+        begin = time.process_time()
+        work()
+        times.append(time.process_time() - begin)
+    return min(times)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--side", type=int, default=SIDE, help="of the picture, in pixels")
+    side = parser.parse_args().side
+    torch.manual_seed(SEED)
+    torch.set_num_threads(1)
+    on_cores(1)
+    clean, noisy = picture(side, side)
+    network, megapixels = ffdnet(), clean.size / 1e6
+    with products_in_one_thread():
+        of_network = processor_seconds(lambda: through(network, noisy)) / megapixels
+        rows: dict[str, dict[str, float]] = {"FFDNet's architecture": {"seconds_per_megapixel": of_network}}
+        for quality in QUALITIES:
+            taken = processor_seconds(lambda quality=quality: denoise(noisy, SIGMA, quality=quality, white=1.0))  # type: ignore[misc]
+            rows[quality] = {
+                "seconds_per_megapixel": taken / megapixels,
+                "psnr": psnr(denoise(noisy, SIGMA, quality=quality, white=1.0), clean),
+            }
+    for name, row in rows.items():
+        row["over_ffdnet"] = row["seconds_per_megapixel"] / of_network
+        print(f"{name:24} {row['seconds_per_megapixel']:7.3f} s/Mpx {row['over_ffdnet']:7.3f} of FFDNet's", flush=True)
+    if side == SIDE:
+        write_result("front", {"seed": SEED, "sigma": SIGMA, "side": side, "one_core": rows})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,66 @@
+"""Quality for time, for people who do not want to know priors: which prior, and whether its estimates are averaged.
+
+A prior of natural images does not prefer left to right, but a mixture of finitely many shapes does a little. So the
+best quality denoises an image in several of the eight symmetries of the square and takes the mean, which is slower by
+their number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from heatprior.arrays import FloatArray
+from heatprior.kernels.row_bands import Progress, part_of
+from heatprior.noise_model import Noise, as_noise
+
+
+class Quality(NamedTuple):
+    """The prior for white noise, and in how many symmetries of the square an image is denoised."""
+
+    prior: str
+    symmetries: int = 1
+
+
+QUALITIES = {"fast": Quality("fast7"), "default": Quality("tuned"), "best": Quality("tuned", 8)}
+Denoiser = Callable[..., FloatArray]  # image (H, W), its noise, progress → the image denoised
+DENSITY = "mixture"  # for what needs a density of natural patches
+
+
+def prior_name(quality: str, *, adapt: bool = False) -> str:
+    """Which shipped prior a quality stands for; what is adapted has to be a density."""
+    return DENSITY if adapt else QUALITIES[quality].prior
+
+
+def over_symmetries(denoiser: Denoiser, count: int) -> Denoiser:
+    """The mean of what `denoiser` makes of an image in the first `count` of eight symmetries, each turned back."""
+
+    def averaged(image: FloatArray, noise: Noise, progress: Progress | None = None) -> FloatArray:
+        total = np.zeros(image.shape, np.float32)
+        for number in range(count):
+            turned = np.ascontiguousarray(in_symmetry(image, number))
+            result = denoiser(turned, _noise_in_symmetry(noise, number), progress=part_of(progress, number, count))
+            total += back_from_symmetry(result, number)
+        return np.asarray(total / np.float32(count))
+
+    return denoiser if count == 1 else averaged
+
+
+def in_symmetry(image: FloatArray, number: int) -> FloatArray:
+    """An image (H, W) upside down by the first bit of `number`, left to right by the second, transposed by a third."""
+    image = image[:: -1 if number & 1 else 1, :: -1 if number & 2 else 1]
+    return image.T if number & 4 else image
+
+
+def back_from_symmetry(image: FloatArray, number: int) -> FloatArray:
+    """The inverse of `in_symmetry`."""
+    image = image.T if number & 4 else image
+    return image[:: -1 if number & 1 else 1, :: -1 if number & 2 else 1]
+
+
+def _noise_in_symmetry(noise: Noise, number: int) -> Noise:
+    if noise.is_constant:
+        return noise
+    return as_noise(np.ascontiguousarray(in_symmetry(noise.rows(slice(None)), number)))

@@ -1,0 +1,194 @@
+"""A run of tuning: Adam on the shapes, weights, contrasts and schedules of a mixture, for the error of denoised crops.
+
+The loss of a step is the logarithm of the mean root mean square error of its crops, so that every noise level counts
+the same, in dB, and smooth crops count more than by their squared errors. Shapes turn by angles, so that axes stay
+orthonormal: what comes out is a mixture of Gaussians like any other, known exactly at every noise level. A step depends
+on the seed and on its number alone, so a run goes on from its state with the same bits.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from heatprior.data.datasets import PatchSource
+from heatprior.errors import InvalidInputError
+from heatprior.learning.steps import StepByStep
+from heatprior.priors.gaussian_mixture import GaussianMixturePrior
+from heatprior.torch.tuning.soft_choice import MixtureTensors, Subspace
+from heatprior.torch.tuning.unrolled import STRIDE, Plan, denoised
+
+NODES = tuple(level / 255 for level in (3.0, 7.5, 15.0, 25.0, 50.0, 100.0))  # noise levels with a schedule of their own
+FIRST_LEVELS, FIRST_WEIGHTS, FIRST_CROSSOVER = (1.0, 0.4), (0.3, 0.02), (0.5, math.log(0.1))
+GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0  # its multiples fill an interval evenly
+BETAS, EPSILON = (0.9, 0.99), 1e-12
+BLOCKS = ("axes", "log_variances", "log_contrasts", "logits", "log_levels", "logit_weights", "crossover")
+
+
+@dataclass(frozen=True)
+class TuningConfig:
+    """How many steps, on how many crops of which side, at how many scales, noise levels from … to, and rates of Adam.
+
+    `angle_rate` is in radians; `spectrum_rate` is of logarithms of variances, contrasts and weights; `plan_rate` of the
+    schedules. They rise in the first `warm_up` steps and fall to zero in the last part of the run after `constant`.
+    """
+
+    steps: int = 2000
+    crops: int = 6
+    side: int = 64
+    scales: int = 3
+    sigma_min: float = 5.0 / 255
+    sigma_max: float = 115.0 / 255
+    angle_rate: float = 0.003
+    spectrum_rate: float = 0.02
+    plan_rate: float = 0.01
+    warm_up: int = 20
+    constant: float = 0.4
+    averaged: int = 100
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if min(self.steps, self.crops, self.scales) < 1:
+            raise InvalidInputError("steps, crops and scales must be at least 1")
+        if self.side % 2 ** (self.scales - 1) or self.side >> (self.scales - 1) < 16:
+            raise InvalidInputError(
+                f"crops of side {self.side} cannot be halved {self.scales - 1} times to at least 16 pixels; give 64"
+            )
+        if not 0 < self.sigma_min < self.sigma_max:
+            raise InvalidInputError(f"noise levels are {self.sigma_min} to {self.sigma_max}; expected a positive range")
+
+
+class Tuning(StepByStep):
+    """A run: its parameters, their average over the last steps, the moments of Adam, and how far it is."""
+
+    def __init__(self, config: TuningConfig, prior: GaussianMixturePrior, source: PatchSource) -> None:
+        """`source` cuts the crops."""
+        super().__init__(source, config.side, config.steps)
+        self.config, self._card, self._basis = config, dict(prior.card), torch.tensor(prior.basis).float()
+        nodes = len(NODES)
+        values = (
+            prior.axes,
+            np.log(prior.variances),
+            np.log(prior.contrasts),
+            prior.log_weights,
+            np.log(np.repeat(np.array(FIRST_LEVELS)[:, None], nodes, 1)),
+            np.log(np.repeat(np.array(FIRST_WEIGHTS)[:, None] / (1.0 - np.array(FIRST_WEIGHTS)[:, None]), nodes, 1)),
+            np.repeat(np.array(FIRST_CROSSOVER)[:, None], nodes, 1),
+        )
+        self.point = [torch.tensor(value, dtype=torch.float32) for value in values]
+        self._average = [block.clone() for block in self.point]
+        shapes, dimension = prior.variances.shape
+        like = [torch.zeros(shapes, dimension, dimension), *(torch.zeros_like(block) for block in self.point[1:])]
+        self._moments = [(block.clone(), block.clone()) for block in like]  # of angles instead of axes
+
+    def _step(self) -> float:
+        clean, noisy, sigma = self._batch(self.done)
+        leaves = [block.detach().requires_grad_() for block in self.point]
+        mixture, plan = parts_of(leaves)
+        estimate = denoised(noisy, sigma, mixture, Subspace.of(mixture), plan, self.config.scales)
+        errors = (estimate - clean).square().mean((1, 2)).sqrt()
+        loss = 20.0 / math.log(10.0) * errors.mean().log()  # minus PSNR, in dB
+        loss.backward()
+        self.done += 1
+        self._move([leaf.grad.detach() for leaf in leaves])
+        keep = 1.0 - 1.0 / min(self.config.averaged, 1.0 + self.done / 10.0)
+        for old, new in zip(self._average, self.point, strict=True):
+            old.lerp_(new, 1.0 - keep)
+        return float(loss.detach())
+
+    def _move(self, gradients: list[Tensor]) -> None:
+        config, (of_axes, *others) = self.config, gradients
+        left = (config.steps - self.done + 1) / config.steps
+        pace = min(1.0, self.done / config.warm_up, left / (1.0 - config.constant))
+        rates = [config.angle_rate, *[config.spectrum_rate] * 3, *[config.plan_rate] * 3]
+        turn = of_axes @ self.point[0].mT
+        steps = [
+            pace * rate * self._adam(block, gradient)
+            for block, (rate, gradient) in enumerate(zip(rates, [turn - turn.mT, *others], strict=True))
+        ]
+        self.point[0] = orthonormal(torch.linalg.matrix_exp(-steps[0]) @ self.point[0])
+        for number, step in enumerate(steps[1:], 1):
+            self.point[number] -= step
+
+    def _adam(self, block: int, gradient: Tensor) -> Tensor:
+        mean, square = self._moments[block]
+        mean.lerp_(gradient, 1.0 - BETAS[0])
+        square.lerp_(gradient.square(), 1.0 - BETAS[1])
+        return (mean / (1.0 - BETAS[0] ** self.done)) / ((square / (1.0 - BETAS[1] ** self.done)).sqrt() + EPSILON)
+
+    def _batch(self, step: int) -> tuple[Tensor, Tensor, float]:
+        """Clean and noisy crops (N, side, side) of one noise level; successive steps fill the range of log sigma."""
+        config = self.config
+        rng = np.random.default_rng([config.seed, step])
+        clean = self.source.draw(config.crops, rng).T.reshape(-1, config.side, config.side)
+        sigma = config.sigma_min * (config.sigma_max / config.sigma_min) ** ((step * GOLDEN) % 1.0)
+        noisy = clean + sigma * rng.standard_normal(clean.shape)
+        return torch.from_numpy(clean).float(), torch.from_numpy(noisy).float(), sigma
+
+    def prior(self, card: Mapping[str, Any] | None = None) -> GaussianMixturePrior:
+        """The average of the last iterates as a prior, with its schedules on the card."""
+        mixture, plan = parts_of(self._average)
+        axes = orthonormal(orthonormal(mixture.axes)) @ self._basis.mT
+        turns = np.linalg.qr(axes.double().numpy().swapaxes(1, 2))[0]  # (K, d, d), axes as columns
+        covariances = (turns * mixture.log_variances.double().exp().numpy()[:, None, :]) @ turns.swapaxes(1, 2)
+        known = {name: entry for name, entry in self._card.items() if name != "validation"}  # no longer true
+        entries = {"tuning": {**asdict(self.config), "steps_done": self.done}, **entries_of(plan)}
+        return GaussianMixturePrior(
+            covariances,
+            mixture.log_weights.double().numpy(),
+            mixture.log_contrasts.double().exp().numpy(),
+            {**known, **entries, **(card or {})},
+        )
+
+    def state(self) -> dict[str, Tensor]:
+        """Everything needed to go on."""
+        named = {"done": torch.tensor([self.done])}
+        for number, name in enumerate(BLOCKS):
+            named[name], named[f"average.{name}"] = self.point[number], self._average[number]
+            named[f"mean.{name}"], named[f"square.{name}"] = self._moments[number]
+        return named
+
+    def restore(self, state: Mapping[str, Tensor]) -> None:
+        """Go on from `state`, of a run with the same settings, prior and images."""
+        if any(state[name].shape != block.shape for name, block in zip(BLOCKS, self.point, strict=True)):
+            raise InvalidInputError("the state belongs to a run with other sizes; start a new run")
+        self.done = int(state["done"])
+        self.point = [state[name].clone() for name in BLOCKS]
+        self._average = [state[f"average.{name}"].clone() for name in BLOCKS]
+        self._moments = [(state[f"mean.{name}"].clone(), state[f"square.{name}"].clone()) for name in BLOCKS]
+
+
+def parts_of(blocks: list[Tensor]) -> tuple[MixtureTensors, Plan]:
+    """The mixture, and the plan of its splitting."""
+    return MixtureTensors(*blocks[:4]), Plan(torch.tensor(NODES).log(), *blocks[4:])
+
+
+def entries_of(plan: Plan) -> dict[str, Any]:
+    """Schedules and cross-over as a card has them."""
+    levels, weights = plan.log_levels.exp().mT, plan.logit_weights.sigmoid().mT
+    edges, widths = plan.crossover[0], plan.crossover[1].exp()
+
+    def rounded(values: Tensor) -> Any:
+        return np.round(values.double().numpy(), 4).tolist()
+
+    sigmas = [round(sigma, 6) for sigma in NODES]
+    return {
+        "hqs": {
+            "sigmas": sigmas,
+            "levels": rounded(levels),
+            "weights": rounded(weights),
+            "strides": [STRIDE] * levels.shape[1],
+        },
+        "crossover": {"sigmas": sigmas, "edges": rounded(edges), "widths": rounded(widths)},
+    }
+
+
+def orthonormal(axes: Tensor) -> Tensor:
+    """Axes (K, d, a) nearer to orthonormal: one step of Newton and Schulz towards the polar factor."""
+    return 1.5 * axes - 0.5 * (axes @ axes.mT) @ axes

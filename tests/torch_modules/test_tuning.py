@@ -1,0 +1,85 @@
+"""Tuning a mixture: its gradient, what it is the soft version of, and that its state is whole."""
+
+import numpy as np
+import torch
+from synthetic import oriented_mixture
+
+from heatprior.data.datasets import PatchSource
+from heatprior.noise_model import as_noise
+from heatprior.torch.tuning import soft_choice
+from heatprior.torch.tuning.run import BLOCKS, Tuning, TuningConfig, parts_of
+from heatprior.torch.tuning.soft_choice import Subspace, soft_changes
+from heatprior.torch.tuning.unrolled import denoised, split
+
+PRIOR = oriented_mixture()
+CONFIG = TuningConfig(steps=4, crops=2, side=32, scales=2, averaged=2)
+
+
+def images():
+    rng = np.random.default_rng(0)
+    return [np.clip(0.5 + 0.1 * rng.standard_normal((40, 50)).cumsum(0).cumsum(1) / 20, 0, 1) for _ in range(2)]
+
+
+def tuning():
+    return Tuning(CONFIG, PRIOR, PatchSource(images(), CONFIG.side))
+
+
+def test_the_gradient_by_hand_is_the_gradient():
+    torch.manual_seed(0)
+    shapes = [(5, 9), (4, 9), (3, 4), (3,), (3, 4)]
+    given = [torch.rand(shape, dtype=torch.float64).requires_grad_() for shape in shapes]
+    assert torch.autograd.gradcheck(soft_choice._Responses.apply, given)
+
+
+def test_with_one_shape_the_soft_choice_is_the_posterior_mean():
+    """And with several it is not: the posterior mean counts contrasts by their sum, the choice by their largest."""
+    mixture, _ = parts_of([block.double() for block in tuning().point])
+    y = 0.1 * torch.randn(40, 16, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    y = y - y.mean(-1, keepdim=True)
+    alone = mixture._replace(axes=mixture.axes[:1], log_variances=mixture.log_variances[:1], logits=mixture.logits[:1])
+    changes = soft_changes(y, torch.tensor(0.1, dtype=torch.float64), alone, Subspace.of(alone))
+    prior = type(PRIOR)(PRIOR.covariances[:1], PRIOR.log_weights[:1], PRIOR.contrasts)
+    expected = 0.01 * prior.score(y.numpy(), 0.1)
+    np.testing.assert_allclose(changes.numpy(), expected, atol=1e-6)
+    others = soft_changes(y, torch.tensor(0.1, dtype=torch.float64), mixture, Subspace.of(mixture)).numpy()
+    assert np.abs(others - expected).max() > 1e-3
+
+
+def test_a_run_goes_on_from_its_state_with_the_same_bits_and_ends_in_a_mixture():
+    whole, first, second = tuning(), tuning(), tuning()
+    losses = [report.loss for report in whole.run(4)]
+    list(first.run(2))
+    second.restore(first.state())
+    assert [report.loss for report in second.run(4)] == losses[2:]
+    for name, tensor in whole.state().items():
+        assert torch.equal(tensor, second.state()[name]), name
+    assert not torch.equal(whole.point[0], tuning().point[0])
+    prior = whole.prior()
+    np.testing.assert_allclose(prior.turns @ prior.turns.swapaxes(1, 2), np.eye(15)[None].repeat(3, 0), atol=1e-9)
+    assert prior.schedules.strides == (2, 2)
+    assert set(BLOCKS) < set(whole.state())
+
+
+def test_every_parameter_has_a_gradient():
+    run = tuning()
+    leaves = [block.requires_grad_() for block in run.point]
+    mixture, plan = parts_of(leaves)
+    clean, noisy, sigma = run._batch(0)
+    (denoised(noisy, sigma, mixture, Subspace.of(mixture), plan, 2) - clean).square().mean().backward()
+    assert all(leaf.grad is not None and leaf.grad.abs().max() > 0 for leaf in leaves)
+
+
+def test_the_unrolled_steps_are_near_those_of_the_library():
+    """Which takes the best shape alone, and has patches at the very edge of the margin in the second step."""
+    run = tuning()
+    mixture, plan = parts_of(run.point)
+    prior = run.prior()
+    clean, noisy, sigma = run._batch(1)
+    with torch.no_grad():
+        soft = split(noisy[:1], sigma, mixture, Subspace.of(mixture), plan)[0].numpy()
+    from heatprior.restoration.splitting import half_quadratic_splitting
+
+    hard = half_quadratic_splitting(noisy[0].numpy(), as_noise(sigma), prior=prior)
+    difference = np.sqrt(np.mean((soft - hard)[4:-4, 4:-4] ** 2))
+    assert difference < 0.25 * np.sqrt(np.mean((hard - noisy[0].numpy()) ** 2))
+    np.testing.assert_array_less(np.mean((soft - clean[0].numpy()) ** 2), np.mean((noisy - clean)[0].numpy() ** 2))
