@@ -26,7 +26,7 @@ from heatprior.kernels.threads import products_in_one_thread
 from heatprior.restoration.qualities import QUALITIES
 
 SIDE = 512
-REPEATS = 5
+REPEATS = 3
 LAYERS, CHANNELS = 15, 64
 
 
