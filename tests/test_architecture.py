@@ -37,7 +37,7 @@ MAY_IMPORT = {
     "learning": BOTTOM | {"kernels", "noise_model", "priors", "data", "images", "store", "kinds", "version"},
     "restoration": BOTTOM | {"kernels", "noise_model", "priors", "zoo", "images", "data", "pixels", "noise", "lazy"},
 }
-MAY_IMPORT["torch"] = BOTTOM | {"kernels", "priors", "zoo", "pixels", "restoration"}
+MAY_IMPORT["torch"] = BOTTOM | {"kernels", "priors", "zoo", "pixels", "restoration", "data", "learning", "noise_model"}
 MAY_IMPORT["deepinv"] = BOTTOM | {"pixels", "torch"}
 MAY_IMPORT["large"] = MAY_IMPORT["restoration"] | {"restoration", "version"}
 EVERYTHING_BELOW = set(MAY_IMPORT) - {"torch", "deepinv"}  # nothing else knows of these: they need an extra

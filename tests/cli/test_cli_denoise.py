@@ -90,7 +90,7 @@ def test_options_reach_the_library(run: Run, arguments: list[str], options: dict
 def test_the_shipped_prior_is_the_default(run: Run):
     assert run("denoise", "noisy.png", "-o", "new.png", "--sigma", SIGMA).code == 0
     noisy = read_image(Path("noisy.png")).pixels
-    np.testing.assert_array_equal(read_image(Path("new.png")).pixels, hp.denoise(noisy, SIGMA, prior="mixture"))
+    np.testing.assert_array_equal(read_image(Path("new.png")).pixels, hp.denoise(noisy, SIGMA, prior="tuned"))
 
 
 @pytest.mark.parametrize("name", ["map.npy", "map.tif"])

@@ -263,7 +263,7 @@ def test_the_schedules_of_the_card_are_used():
     plain = hp.PatchPrior(prior.filters, prior.experts, {"hqs": entry})
     padded = np.pad(image, 6, mode="reflect")
     expected = hp.denoise(padded, 20 / 255, method="eb", prior=prior)[6:-6, 6:-6]
-    np.testing.assert_allclose(hp.denoise(image, 20 / 255, prior=plain), expected, atol=1e-6)
+    np.testing.assert_allclose(hp.denoise(image, 20 / 255, prior=plain, scales=1), expected, atol=1e-6)
 
 
 def test_progress_rises_from_image_to_image_to_one():
@@ -271,7 +271,7 @@ def test_progress_rises_from_image_to_image_to_one():
     hp.denoise(np.stack([noisy(GREY, 20) / 255] * 2), 20 / 255, progress=told.append)
     assert told == sorted(told)
     assert told[-1] == 1.0
-    assert len(told) >= 8  # two images of four steps or more
+    assert len(told) >= 4  # two images of two steps or more
 
 
 def test_masked_pixels_are_missing():

@@ -87,7 +87,7 @@ class PriorModule(nn.Module):
 
         `sigma` is the standard deviation of the noise: a number, one per image (B,) or (B, 1, 1, 1), or a map that
         broadcasts to the images. `method` is "eb", the posterior means of all patches averaged, or "hqs", that in
-        several steps at falling levels. `scales` says at how many the image is denoised; as many as it holds by default.
+        several steps at falling levels. `scales` says at how many the image is denoised; all it holds by default.
         All as `heatprior.denoise`. Three channels are colours.
         """
         check_method(method, scales)
