@@ -20,8 +20,9 @@ if TYPE_CHECKING:
     from heatprior.learning.mixture_training import MixtureConfig
     from heatprior.learning.patch_training import TrainingConfig
     from heatprior.learning.train import train
-    from heatprior.noise.estimation import LocalNoise, NoiseReport, estimate_noise, noise_map
+    from heatprior.noise.estimation import LocalNoise, NoiseReport, estimate_noise, noise_map, noise_profile
     from heatprior.noise.levels import NoiseLevel, estimate_sigma
+    from heatprior.noise.profiles import NoiseProfile
     from heatprior.priors.convolutional import ConvolutionalPrior
     from heatprior.priors.experts import Experts
     from heatprior.priors.filters import FilterBank
@@ -58,6 +59,7 @@ _HOME = {
     "Mask": "restoration.operators.mask",
     "MixtureConfig": "learning.mixture_training",
     "NoiseLevel": "noise.levels",
+    "NoiseProfile": "noise.profiles",
     "NoiseReport": "noise.estimation",
     "OutputFileError": "errors",
     "PatchPrior": "priors.patch",
@@ -73,6 +75,7 @@ _HOME = {
     "estimate_sigma": "noise.levels",
     "load": "zoo",
     "noise_map": "noise.estimation",
+    "noise_profile": "noise.estimation",
     "restore": "restoration.restore",
     "train": "learning.train",
     "tweedie": "priors.protocol",
@@ -96,6 +99,7 @@ __all__ = [
     "Mask",
     "MixtureConfig",
     "NoiseLevel",
+    "NoiseProfile",
     "NoiseReport",
     "OutputFileError",
     "PatchPrior",
@@ -111,6 +115,7 @@ __all__ = [
     "estimate_sigma",
     "load",
     "noise_map",
+    "noise_profile",
     "restore",
     "train",
     "tweedie",

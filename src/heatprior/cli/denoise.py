@@ -34,8 +34,10 @@ if TYPE_CHECKING:
     from heatprior.cli.jobs import Job
     from heatprior.images import ImageFile
     from heatprior.noise.estimation import NoiseReport
+    from heatprior.noise.profiles import NoiseProfile
     from heatprior.priors.protocol import Prior
 
+PATCH = 7  # pixels along the side of the patches by which noise is estimated
 EXAMPLES = """\b
 Examples:
   heatprior denoise noisy.png -o clean.png                            the noise is estimated
@@ -43,6 +45,7 @@ Examples:
   heatprior denoise stack.tif -o clean.tif --sigma 120 --white 4095   a 12-bit camera in 16 bits
   heatprior denoise scans -o clean --sigma 10 --compare               a folder, with pictures to look at
   heatprior denoise a.png b.jpg -o clean --sigma 15 --fast            faster, less good
+  heatprior denoise photos -o clean --noise-model camera.json         as heatprior noise --save found it
   heatprior denoise image.npy -o clean.npy --sigma map.npy            a noise level for each pixel
   heatprior denoise volume.ome.zarr -o clean.ome.zarr --workers 4     larger than memory
 """
@@ -70,7 +73,7 @@ class DenoisingOptions(NamedTuple):
     """How each image is denoised."""
 
     sigma: float | NDArray[Any] | None  # None: estimated
-    noise: str
+    noise: str | NoiseProfile
     quality: str
     prior: Prior
     method: str
@@ -88,6 +91,9 @@ def denoise(
     noise: Annotated[
         NoiseKind, typer.Option(help=f"What is estimated: {NOISE_HELP[0].lower()}{NOISE_HELP[1:]}")
     ] = NoiseKind.auto,
+    noise_model: Annotated[
+        Path | None, typer.Option(metavar="JSON", help="The noise profile of a camera, by heatprior noise --save.")
+    ] = None,
     fast: Fast = False,
     best: Best = False,
     prior: Annotated[
@@ -130,6 +136,7 @@ def denoise(
     if scheduler is not None or workers is not None:
         raise typer.BadParameter("--scheduler and --workers are for zarr stores; leave them out")
     from heatprior import load
+    from heatprior.noise.profiles import NoiseProfile
     from heatprior.restoration.adaptation import as_mixture
     from heatprior.restoration.qualities import prior_name
 
@@ -139,13 +146,17 @@ def denoise(
     level = noise_level(sigma)
     if sigma is not None and noise is not NoiseKind.auto:
         raise typer.BadParameter("--noise is for images whose noise is estimated; leave out --sigma, or --noise")
+    if noise_model is not None and (sigma is not None or noise is not NoiseKind.auto):
+        raise typer.BadParameter("--noise-model says what the noise is; leave out --sigma and --noise")
+    profile = None if noise_model is None else NoiseProfile.load(noise_model)
     check_white(white)
     todo = prepared(inputs, output, compare=compare, read=(sigma, prior), skip_existing=skip_existing, force=force)
     if todo is None:
         return
     say_if_compiling()
     model = as_mixture(load(prior)) if adapt else load(prior)
-    options = DenoisingOptions(level, noise.value, quality, model, method.value, adapt, scales, white, compare)
+    found = profile or noise.value
+    options = DenoisingOptions(level, found, quality, model, method.value, adapt, scales, white, compare)
     carry_out(todo, partial(_denoise, settings=options), output)
 
 
@@ -185,9 +196,27 @@ def _denoise(job: Job, progress: Callable[[float], None], settings: DenoisingOpt
     write_image(job.target, pixels, like=image)
     if settings.compare:
         _draw(image, pixels, picture_beside(job.target))
+    if report is not None:
+        _warn_of_doubts(job, image, report)
     seconds = time.perf_counter() - start
     found = "" if report is None else f"; noise {_in_words(report)}"
     return f"wrote {job.target}: {image.describe()}, from {job.source}, {seconds:.1f} s{found}"
+
+
+def _warn_of_doubts(job: Job, image: ImageFile, report: NoiseReport) -> None:
+    """What makes the estimated noise doubtful, each reason once for all channels."""
+    from heatprior.noise.estimation import doubts_of
+    from heatprior.pixels.inputs import as_channels, in_unit_range
+
+    channels = as_channels(image.values(), image.channel_axis)
+    flat = channels.reshape(-1, *channels.shape[-2:])
+    found = [
+        doubt
+        for channel, pixels in zip(report.channels, flat, strict=True)
+        for doubt in doubts_of(channel, in_unit_range(pixels, report.white), PATCH)
+    ]
+    for doubt in dict.fromkeys(found):
+        typer.echo(f"heatprior: warning: {job.source}: {doubt}", err=True)
 
 
 def _in_words(report: NoiseReport) -> str:

@@ -15,6 +15,7 @@ from heatprior.cli.reports import say_if_compiling, warnings_in_one_line
 if TYPE_CHECKING:
     from heatprior.images import ImageFile
     from heatprior.noise.estimation import ChannelNoise, NoiseReport
+    from heatprior.noise.profiles import NoiseProfile
 
 SOME_FAILED = 1
 NINETY = 1.645  # standard errors: the interval that holds the truth in 90 of 100 cases
@@ -24,6 +25,7 @@ Examples:
   heatprior noise photo.png
   heatprior noise photo.png --picture noise.png     see where it is
   heatprior noise scans/*.tif -o noise.json         for other programs
+  heatprior noise photos/*.jpg --save camera.json   for heatprior denoise --noise-model
 """
 
 
@@ -34,9 +36,10 @@ class NoiseKind(StrEnum):
     constant = "constant"
     affine = "affine"
     map = "map"
+    correlated = "correlated"
 
 
-NOISE_HELP = "One level, variance = a · brightness + b, a map, or what fits best."
+NOISE_HELP = "One level, variance = a · brightness + b, a map, correlated from pixel to pixel, or what fits best."
 
 
 def noise(
@@ -49,6 +52,10 @@ def noise(
     ] = None,
     picture: Annotated[
         Path | None, typer.Option(metavar="PNG", help="Draw the image beside its noise map; of one image only.")
+    ] = None,
+    save: Annotated[
+        Path | None,
+        typer.Option(metavar="JSON", help="Write the noise profile of the camera, from all images together."),
     ] = None,
     kind: Annotated[NoiseKind, typer.Option("--noise", help=NOISE_HELP)] = NoiseKind.auto,
     prior: Annotated[
@@ -70,7 +77,7 @@ def noise(
 
     if picture is not None and len(inputs) > 1:
         raise typer.BadParameter("--picture draws one image; give one")
-    _check_outputs(output, picture, [*inputs, Path(prior)], force=force)
+    _check_outputs([output, save], picture, [*inputs, Path(prior)], force=force)
     say_if_compiling()
     model = load(prior)
     results, failed = [], 0
@@ -82,6 +89,9 @@ def noise(
                 raise
             failed += 1
             typer.echo(f"heatprior: error: {' '.join(str(error).split())}", err=True)
+    if save is not None:
+        _profile_of(inputs, white).save(save)
+        typer.echo(f"wrote {save}")
     if output is not None:
         with replacing(output) as temporary:
             temporary.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
@@ -90,20 +100,34 @@ def noise(
         raise typer.Exit(SOME_FAILED)
 
 
-def _check_outputs(output: Path | None, picture: Path | None, read: list[Path], *, force: bool) -> None:
-    """Refuse, before any work, what would be lost or cannot be written; the two have no suffix in common."""
+def _profile_of(paths: list[Path], white: float | None) -> NoiseProfile:
+    """Of the camera that took these images: those that cannot be read are refused."""
+    from heatprior.errors import InvalidInputError
+    from heatprior.images import read_image
+    from heatprior.noise.estimation import noise_profile
+
+    images = [read_image(path) for path in paths]
+    if len({image.channel_axis for image in images}) > 1:
+        raise InvalidInputError("some images are grey and some in colour; give images of one camera and one kind")
+    values = [image.values() for image in images]
+    return noise_profile(values, channel_axis=images[0].channel_axis, white=white or images[0].white)
+
+
+def _check_outputs(outputs: list[Path | None], picture: Path | None, read: list[Path], *, force: bool) -> None:
+    """Refuse, before any work, what would be lost or cannot be written; pictures have another suffix than the rest."""
     from heatprior.cli.jobs import refuse_inputs
     from heatprior.cli.outputs import check_output
     from heatprior.errors import OutputFileError
 
-    if output is not None and output.suffix.lower() != ".json":
-        raise OutputFileError(f"cannot write {output}: it must be a name that ends in .json")
+    for output in outputs:
+        if output is not None and output.suffix.lower() != ".json":
+            raise OutputFileError(f"cannot write {output}: it must be a name that ends in .json")
     if picture is not None:
         from heatprior.pictures.figures import SUFFIXES
 
         if picture.suffix.lower() not in SUFFIXES:
             raise OutputFileError(f"cannot draw {picture}: it must be a name that ends in {', '.join(SUFFIXES)}")
-    written = [path for path in (output, picture) if path is not None]
+    written = [path for path in (*outputs, picture) if path is not None]
     refuse_inputs(written, read)
     for path in written:
         check_output(path, force=force)
@@ -114,7 +138,7 @@ def _look_at(path: Path, kind: str, prior: Any, white: float | None, picture: Pa
     from heatprior import estimate_noise
     from heatprior.errors import InvalidInputError
     from heatprior.images import read_image
-    from heatprior.noise.doubts import doubts
+    from heatprior.noise.estimation import doubts_of
     from heatprior.pixels.inputs import as_channels, in_unit_range
 
     if path.is_dir():
@@ -133,7 +157,7 @@ def _look_at(path: Path, kind: str, prior: Any, white: float | None, picture: Pa
     for channel, pixels, name in zip(report.channels, flat, _names(image), strict=True):
         numbers = in_numbers(channel, report.white)
         typer.echo(f"{path}{name}: {in_words(channel, report.white)}")
-        numbers["doubts"] = doubts(in_unit_range(pixels, report.white), channel.level.sigma, prior.patch_shape[0])
+        numbers["doubts"] = doubts_of(channel, in_unit_range(pixels, report.white), prior.patch_shape[0])
         for doubt in numbers["doubts"]:
             typer.echo(f"heatprior: warning: {path}{name}: {doubt}", err=True)
         found.append(numbers)
@@ -158,8 +182,11 @@ def in_words(channel: ChannelNoise, white: float) -> str:
         )
     if channel.model == "constant":
         return f"{sigma}, the same everywhere"
+    if channel.model == "correlated":
+        length = "" if "length" not in values else f" over {values['length']:.2g} pixels"
+        return f"correlated{length}; on average {sigma}"
     if channel.model == "affine":
-        return f"grows with brightness: {line}; on average {sigma}"
+        return f"{'grows' if values['gain'] > 0 else 'falls'} with brightness: {line}; on average {sigma}"
     return f"varies from place to place: sigma {values['lowest']:.3g} to {values['highest']:.3g}; on average {sigma}"
 
 
@@ -180,6 +207,14 @@ def in_numbers(channel: ChannelNoise, white: float) -> dict[str, Any]:
         "lowest": float(np.min(channel.sigma)) * white,
         "highest": float(np.max(channel.sigma)) * white,
     }
+    if channel.correlated is not None:
+        noise = channel.correlated
+        right, down = noise.spectrum.autocovariance[0, 1], noise.spectrum.autocovariance[1, 0]
+        values |= {"length": noise.spectrum.length, "correlation": [float(right), float(down)]}
+        values |= {
+            "brightness": (noise.brightness * white).tolist(),
+            "variances": (noise.variances * white**2).tolist(),
+        }
     if channel.affine is not None:
         gain, offset, gain_error, offset_error = channel.affine
         values |= {"gain": gain * white, "gain_error": gain_error * white}

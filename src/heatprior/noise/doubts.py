@@ -22,9 +22,9 @@ EXCESS = 1.3  # times sigma: what is left in flat squares, if texture alone does
 LEAST_LEFT = 2 / 255
 
 
-def doubts(image: FloatArray, sigma: float, size: int) -> list[str]:
+def doubts(image: FloatArray, sigma: float, size: int, *, white: bool = True) -> list[str]:
     """What speaks against `sigma`, the estimate for a grey image (H, W) scaled to [0, 1] by patches of this size."""
-    found = [_clipped(image, sigma, size), _quantised(image, sigma), _correlated(image, sigma)]
+    found = [_clipped(image, sigma, size), _quantised(image, sigma), _correlated(image, sigma) if white else ""]
     return [doubt for doubt in found if doubt]
 
 

@@ -1,4 +1,4 @@
-"""Unknown noise: one level, a line over brightness, or a map, chosen by evidence.
+"""Unknown noise: one level, a line over brightness, a map, or correlated noise, chosen by evidence.
 
 The evidence of a model is its log-likelihood less half its number of parameters times the logarithm of the number of
 blocks (BIC). The likelihood is divided first by how often it counts the same information, since patches overlap, and
@@ -8,6 +8,7 @@ by how much more it errs since photographs are not quite what the prior says.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from os import PathLike
 from typing import Any
@@ -17,12 +18,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from heatprior.arrays import FloatArray
 from heatprior.errors import InvalidInputError
-from heatprior.kernels.row_bands import Progress, part_of
+from heatprior.kernels.row_bands import Progress, part_of, span_of
 from heatprior.lazy import room_of
 from heatprior.noise import affine
 from heatprior.noise.affine import Affine, fit_affine
 from heatprior.noise.blocks import block_densities, stride_for, usable_patches
+from heatprior.noise.cameras import MODEL_ERROR, FoundProfile, find_profile, noise_of_colours
 from heatprior.noise.directions import weak_directions
+from heatprior.noise.doubts import doubts
 from heatprior.noise.levels import (
     Estimate,
     check_holds_patches,
@@ -34,12 +37,18 @@ from heatprior.noise.levels import (
 )
 from heatprior.noise.likelihood import OCTAVES, find_peak, values_at
 from heatprior.noise.maps import WINDOW, LocalLevels, local_levels, to_pixels
+from heatprior.noise.profiles import NoiseProfile, StationaryNoise, smooth_brightness
+from heatprior.pixels.channels import COLOUR, is_alpha, mixed
+from heatprior.pixels.gaps import with_all_or_no_channel_missing
 from heatprior.pixels.inputs import as_channels, as_pixels, as_white, in_unit_range
+from heatprior.priors.gaussian_mixture import GaussianMixturePrior
 from heatprior.priors.one_step import denoised_once
 from heatprior.priors.protocol import DiffusedPrior, Prior
 from heatprior.zoo import as_prior
 
-MODELS = ("constant", "affine", "map")
+MODELS = ("constant", "affine", "map", "correlated")
+CORRELATED_BY = "mixture"  # the prior by which correlated noise is found
+CORRELATED_PART = 0.5  # of the time
 LEVEL_PART, LOCAL_PART = 0.3, 0.85  # of the time, when one level is known, and when the map is
 FEWEST_PATCHES = 144  # with fewer, only one level can be estimated
 
@@ -55,6 +64,7 @@ class ChannelNoise:
     sigma: float | FloatArray  # as the model has it: a number, or a map (H, W)
     local: LocalLevels | None
     model_error: float  # of the level, as in `NoiseLevel`
+    correlated: StationaryNoise | None = None  # where that is the model
 
 
 @dataclass(frozen=True)
@@ -64,10 +74,16 @@ class NoiseReport:
     sigma: FloatArray
     channels: tuple[ChannelNoise, ...]  # image by image, channel by channel
     white: float
+    profiles: tuple[NoiseProfile | None, ...] = ()  # image by image, where the noise is correlated
+
+    @property
+    def profile(self) -> NoiseProfile | None:
+        """Of the first image, if its noise is correlated."""
+        return self.profiles[0] if self.profiles else None
 
     @property
     def models(self) -> tuple[str, ...]:
-        """Of each channel: "constant", "affine" or "map"."""
+        """Of each channel: "constant", "affine", "map" or "correlated"."""
         return tuple(channel.model for channel in self.channels)
 
 
@@ -123,8 +139,9 @@ def estimate_noise(
     """The noise of an image, as `denoise` without sigma takes it: what kind it is, how much and where.
 
     `noise` is "constant" (one level for each channel), "affine" (variance = gain · brightness + offset), "map" (a level
-    for every window), or "auto": the one with the most evidence. Where "affine" or "map" cannot be estimated, a warning
-    says why, and one level is used.
+    for every window), "correlated" (from pixel to pixel, its strength a function of brightness; always found with the
+    prior "mixture"), or "auto": the one with the most evidence. Where a kind cannot be told, a warning says why, and
+    one level is taken.
     """
     check_kind(noise)
     if room := room_of(image):
@@ -135,11 +152,13 @@ def estimate_noise(
     model = as_prior(prior)
     channels = as_channels(pixels, channel_axis)
     check_holds_patches(channels, likelihood_of(model))
-    indices = list(np.ndindex(channels.shape[:-2]))
-    found = []
+    indices = list(np.ndindex(channels.shape[:-3]))
+    found: list[ChannelNoise] = []
+    profiles: list[NoiseProfile | None] = []
     for number, index in enumerate(indices):
-        grey = in_unit_range(channels[index], full)
-        found.append(channel_noise(grey, model, noise, part_of(progress, number, len(indices))))
+        own, profile = _image_noise(channels[index], full, model, noise, part_of(progress, number, len(indices)))
+        found += own
+        profiles.append(profile)
     if noise != "auto" and (reasons := [_why_constant(channel) for channel in found if channel.model != noise]):
         why = ", ".join(dict.fromkeys(reasons))
         warnings.warn(f"{noise} noise cannot be estimated: {why}; one level was used", UserWarning, stacklevel=2)
@@ -148,9 +167,78 @@ def estimate_noise(
         sigma = np.broadcast_to(levels[..., None, None] * full, channels.shape)
     else:
         sigma = np.empty(channels.shape, np.float32)
-        for index, channel in zip(np.ndindex(channels.shape[:-2]), found, strict=True):
-            sigma[index] = np.asarray(channel.sigma) * full
-    return NoiseReport(_as_image(sigma, channel_axis), tuple(found), full)
+        for place, channel in zip(np.ndindex(channels.shape[:-2]), found, strict=True):
+            sigma[place] = np.asarray(channel.sigma) * full
+    return NoiseReport(_as_image(sigma, channel_axis), tuple(found), full, tuple(profiles))
+
+
+def _image_noise(
+    channels: NDArray[Any], full: float, prior: Prior, noise: str, progress: Progress | None
+) -> tuple[list[ChannelNoise], NoiseProfile | None]:
+    """Of each channel (channels, H, W) of an image, and its profile if the noise is correlated."""
+    rest = progress
+    if noise in ("auto", "correlated"):
+        first, rest = span_of(progress, 0.0, CORRELATED_PART), span_of(progress, CORRELATED_PART, 1.0)
+        found = correlated_noise([channels], full, first)
+        if found is not None and (noise == "correlated" or found.is_correlated):
+            return _correlated_channels(channels, full, found), found.profile
+    count = len(channels)
+    kind = "constant" if noise == "correlated" else noise
+    return [
+        channel_noise(in_unit_range(channel, full), prior, kind, part_of(rest, number, count))
+        for number, channel in enumerate(channels)
+    ], None
+
+
+def correlated_noise(
+    images: Sequence[NDArray[Any]], full: float, progress: Progress | None = None
+) -> FoundProfile | None:
+    """The profile of images (channels, H, W) of one camera, without their transparency; None if it cannot be told."""
+    prior = as_prior(CORRELATED_BY)
+    colours = len(images[0]) - is_alpha(images[0], full)
+    if not isinstance(prior, GaussianMixturePrior) or min(min(image.shape[-2:]) for image in images) < prior.size:
+        return None
+    grey = [in_unit_range(with_all_or_no_channel_missing(image[:colours]), full) for image in images]
+    return find_profile(prior, grey, is_colour=colours == len(COLOUR), progress=progress)
+
+
+def noise_profile(
+    images: Sequence[ArrayLike], *, channel_axis: int | None = None, white: float | None = None
+) -> NoiseProfile:
+    """The noise profile of a camera from pictures of one kind together, for `denoise(image, noise=profile)`.
+
+    Images are (H, W), or have a `channel_axis`; they may differ in size. `white` is that of `denoise`.
+    """
+    pixels = [as_pixels(image) for image in images]
+    if not pixels or any(one.ndim != 2 + (channel_axis is not None) for one in pixels):
+        raise InvalidInputError("a noise profile is estimated from single images; give a list of (H, W), or of colours")
+    channels = [as_channels(one, channel_axis) for one in pixels]
+    if len({len(one) for one in channels}) > 1:
+        raise InvalidInputError("the images have different numbers of channels; give images of one camera")
+    found = correlated_noise(channels, as_white(white, pixels[0]))
+    if found is None:
+        raise InvalidInputError("the images hold too few usable patches to tell correlated noise; give larger ones")
+    return found.profile
+
+
+def doubts_of(channel: ChannelNoise, image: FloatArray, size: int) -> list[str]:
+    """What speaks against what was found in a grey image (H, W) scaled to [0, 1]; see doubts.py."""
+    return doubts(image, channel.level.sigma, size, white=channel.correlated is None)
+
+
+def _correlated_channels(channels: NDArray[Any], full: float, found: FoundProfile) -> list[ChannelNoise]:
+    is_colour = len(found.profile.channels) == len(COLOUR)
+    evidence = {"constant": 0.0, "correlated": found.evidence}
+    result = []
+    for number, noise in enumerate(noise_of_colours(found.profile, is_colour=is_colour)):
+        grey = mixed(channels[:3], COLOUR[0] / full) if is_colour else in_unit_range(channels[number], full)
+        levels = np.sqrt(np.interp(smooth_brightness(without_gaps(grey)), noise.brightness, noise.variances))
+        level, error = Estimate(noise.sigma, noise.stderr), MODEL_ERROR * noise.sigma
+        result.append(ChannelNoise("correlated", level, noise.line, evidence, levels, None, error, noise))
+    for _ in channels[len(result) :]:  # transparency
+        least = Estimate(0.0, float(OCTAVES[0]))
+        result.append(ChannelNoise("correlated", least, None, evidence, least.stderr, None, 0.0))
+    return result
 
 
 def check_kind(noise: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from os import PathLike
 from typing import Any, NamedTuple
@@ -15,6 +15,8 @@ from heatprior.errors import InvalidInputError
 from heatprior.kernels.row_bands import Progress, part_of, span_of
 from heatprior.lazy import room_of
 from heatprior.noise.estimation import NoiseReport, check_kind, estimate_noise
+from heatprior.noise.levels import without_gaps
+from heatprior.noise.profiles import NoiseProfile, smooth_brightness
 from heatprior.noise_model import ConstantNoise, Noise, NoiseMap, mixed_noise
 from heatprior.pixels.channels import ALONE, COLOUR, is_alpha, mixed
 from heatprior.pixels.gaps import with_all_or_no_channel_missing
@@ -48,7 +50,7 @@ def denoise(
     image: ArrayLike,
     sigma: ArrayLike | None = None,
     *,
-    noise: str = "auto",
+    noise: str | NoiseProfile = "auto",
     quality: str = "default",
     prior: str | PathLike[str] | DiffusedPrior | None = None,
     method: str = "hqs",
@@ -65,8 +67,9 @@ def denoise(
     result. Results of integer type are rounded and clipped to it; floats are not clipped. Inside, all is float32.
 
     `sigma` is in the units of the image: one number, one per channel, or a map, (H, W) or of the shape of the image.
-    Without it the noise is estimated, always with patch7: `noise` says what kind it is, as in `estimate_noise`, which
-    reports what was found.
+    Without it the noise is estimated, always with patch7 and mixture: `noise` says what kind it is, as in
+    `estimate_noise`, which reports what was found; or it is the `NoiseProfile` of a camera. Correlated noise is exact
+    for mixtures; other priors take it for white noise of the same strength.
     `quality` is "fast", "default" or "best": docs/quality.md says what they take and give.
     `prior` is the name of a shipped prior, the path of one, or any `DiffusedPrior` on square patches
     or on whole images (`ImagePrior`), instead of the one that belongs to the quality.
@@ -107,7 +110,7 @@ def denoise_and_report(
     image: ArrayLike,
     sigma: ArrayLike | None = None,
     *,
-    noise: str = "auto",
+    noise: str | NoiseProfile = "auto",
     quality: str = "default",
     prior: str | PathLike[str] | DiffusedPrior | None = None,
     method: str = "hqs",
@@ -131,28 +134,32 @@ def denoise_and_report(
         raise InvalidInputError(f"scales is {scales!r}; expected a whole number of at least 1")
     if quality not in QUALITIES:
         raise InvalidInputError(f"quality is {quality!r}; expected {', '.join(map(repr, QUALITIES))}")
-    check_kind(noise)
+    given = noise if isinstance(noise, NoiseProfile) else None
+    check_kind("auto" if isinstance(noise, NoiseProfile) else noise)
     if sigma is not None and noise != "auto":
         raise InvalidInputError("noise is for images whose noise is estimated; leave out sigma, or noise")
-    report = None
-    if sigma is None:
+    report, profiles = None, [given] * int(np.prod(channels.shape[:-3]))
+    if given is not None:
+        sigma = given.channels[0].sigma * full  # where the profile says nothing
+    elif sigma is None:
         estimating, progress = span_of(progress, 0.0, ESTIMATING_PART), span_of(progress, ESTIMATING_PART, 1.0)
-        report = estimate_noise(pixels, noise, channel_axis=channel_axis, white=full, progress=estimating)
-        sigma = report.sigma
+        report = estimate_noise(pixels, str(noise), channel_axis=channel_axis, white=full, progress=estimating)
+        sigma, profiles = report.sigma, list(report.profiles)
     sigmas = np.broadcast_to(as_noise_level(sigma, pixels, channel_axis, full), channels.shape)
     if report is None:
         warn_of_unlikely_units(sigmas, pixels, full)
-    given = prior_name(quality, adapt=adapt) if prior is None else prior
-    model = as_mixture(given) if adapt else as_prior(given)
+    chosen = prior_name(quality, adapt=adapt) if prior is None else prior
+    model = as_mixture(chosen) if adapt else as_prior(chosen)
     recipe = Recipe(METHODS[method], adapt, scales or usual_scales(model, method))
     denoise_channel = over_symmetries(partial(recipe.follow, prior=model), QUALITIES[quality].symmetries)
-    return Denoised(_denoised(pixels, channel_axis, sigmas, full, denoise_channel, progress), report)
+    return Denoised(_denoised(pixels, channel_axis, sigmas, profiles, full, denoise_channel, progress), report)
 
 
 def _denoised(
     pixels: NDArray[Any],
     channel_axis: int | None,
     sigmas: FloatArray,
+    profiles: Sequence[NoiseProfile | None],
     full: float,
     denoise_channel: Callable[..., FloatArray],
     progress: Progress | None,
@@ -167,19 +174,25 @@ def _denoised(
     mix = COLOUR if is_colour else ALONE
     back = np.linalg.inv(mix) * full
     jobs = [
-        (*index, slice(first, first + len(mix)))
-        for index in np.ndindex(channels.shape[:-3])
+        ((*index, slice(first, first + len(mix))), profile)
+        for index, profile in zip(np.ndindex(channels.shape[:-3]), profiles, strict=True)
         for first in range(0, colours, len(mix))
     ]
+    check_profiles(profiles, colours)
     if has_alpha:
         clean[..., -1, :, :] = channels[..., -1, :, :]
-    for number, job in enumerate(jobs):
+    for number, (job, profile) in enumerate(jobs):
         noisy = with_all_or_no_channel_missing(channels[job])
-        noises = [noise_of_channel(values, full) for values in sigmas[job]]
+        if profile is None:
+            own = [noise_of_channel(values, full) for values in sigmas[job]]
+            noises = [mixed_noise(own, weights) for weights in mix]
+        else:
+            light = smooth_brightness(without_gaps(mixed(noisy, mix[0] / full)))
+            noises = [channel.on(light) for channel in profile.channels[job[-1]]]
         parts = [
             denoise_channel(
                 mixed(noisy, weights / full),
-                mixed_noise(noises, weights),
+                noises[d],
                 progress=part_of(progress, number * len(mix) + d, len(jobs) * len(mix)),
             )
             for d, weights in enumerate(mix)
@@ -191,6 +204,16 @@ def _denoised(
         for channel, original, weights in zip(clean[job], channels[job], back, strict=True):
             store(parts, weights, original, channel)
     return result
+
+
+def check_profiles(profiles: Sequence[NoiseProfile | None], colours: int) -> None:
+    """Refuse the profile of a camera with other channels."""
+    for profile in profiles:
+        if profile is not None and len(profile.channels) != colours:
+            raise InvalidInputError(
+                f"the noise profile is for {len(profile.channels)} channels but the image has {colours}; estimate one "
+                "from images of this kind"
+            )
 
 
 def noise_of_channel(values: FloatArray, full: float, ends: tuple[float, float] | None = None) -> Noise:

@@ -1,0 +1,118 @@
+"""The noise profile of a camera from its pictures: correlated noise in each of the channels that are denoised."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heatprior.arrays import FloatArray
+from heatprior.kernels.row_bands import Progress, part_of
+from heatprior.noise.correlated import (
+    MOST_EXCESS,
+    Fit,
+    Patches,
+    Picture,
+    evidence_over_white,
+    fit_noise,
+    patches_of,
+    start_from_flat,
+)
+from heatprior.noise.levels import clipping
+from heatprior.noise.profiles import NoiseProfile, StationaryNoise, smooth_brightness
+from heatprior.noise.stationary import frequencies
+from heatprior.noise_model.spectrum import NoiseSpectrum
+from heatprior.pixels.channels import ALONE, COLOUR, mixed
+from heatprior.pixels.gaps import fill_missing
+from heatprior.priors.gaussian_mixture import GaussianMixturePrior
+
+MOST_EXCESS_OF_DIFFERENCES = 120.0  # cameras leave the noise of colours at low frequencies, and there texture is weak
+# Sigma of photographs over that of patches that hold little but noise: cameras smooth flat parts most, and there most
+# at high frequencies. Chosen on crops of eight pictures of CC15 (experiments/camera_noise.py).
+STRONGER = 1.4
+FLATTER = (0.6, 0.9)  # power to which spectra are taken, by the same reason: towards white noise, where there is least
+HIGH, MOST_LEFT = 0.4, 0.4  # cycles per pixel; and power there over the mean, at most, in noise that was smoothed
+MODEL_ERROR = 0.2  # of sigma, typically, in photographs
+
+
+class FoundProfile(NamedTuple):
+    """A profile, the evidence for correlated noise in brightness over white noise, and what is left of the latter.
+
+    Fine texture, too, is evidence against white noise. But only what was smoothed has lost its highest frequencies.
+    """
+
+    profile: NoiseProfile
+    evidence: float
+    left: float  # power at high frequencies over the mean power
+
+    @property
+    def is_correlated(self) -> bool:
+        """Whether it is to be preferred to white noise."""
+        return self.evidence > 0.0 and self.left < MOST_LEFT
+
+
+def find_profile(
+    prior: GaussianMixturePrior,
+    images: Sequence[FloatArray],
+    *,
+    is_colour: bool,
+    progress: Progress | None = None,
+) -> FoundProfile | None:
+    """Of images (channels, H, W) of one camera, grey levels being 0 to 1; None if they hold too little to tell."""
+    mix = COLOUR if is_colour else ALONE
+    count = len(images[0])
+    channels, evidence, left = [], [], []
+    for first in range(0, count, len(mix)):
+        prepared = [_prepared(image[first : first + len(mix)], mix[0]) for image in images]
+        for d, weights in enumerate(mix):
+            pictures = [Picture(mixed(filled, weights), brightness, usable) for filled, brightness, usable in prepared]
+            patches = patches_of(pictures, prior.size)
+            if patches is None:
+                return None
+            power, variances = start_from_flat(patches)
+            most = MOST_EXCESS if d == 0 else MOST_EXCESS_OF_DIFFERENCES
+            fit = fit_noise(prior, patches, power, variances, most_excess=most)
+            if d == 0:
+                white = fit_noise(prior, patches, np.ones_like(power), variances, white=True)
+                evidence.append(evidence_over_white(fit, white, patches))
+                left.append(float(fit.power[frequencies(len(power)) > HIGH].mean()))
+            channels.append(_as_noise(fit, patches, FLATTER[d > 0]))
+            if (done := part_of(progress, first + d, count)) is not None:
+                done(1.0)
+    return FoundProfile(NoiseProfile(tuple(channels), len(images)), float(np.mean(evidence)), float(np.mean(left)))
+
+
+def noise_of_colours(profile: NoiseProfile, *, is_colour: bool) -> tuple[StationaryNoise, ...]:
+    """The noise of red, green and blue, if that of brightness and the differences is uncorrelated."""
+    if not is_colour:
+        return profile.channels
+    levels = profile.channels[0].brightness
+    variances = [np.interp(levels, channel.brightness, channel.variances) for channel in profile.channels]
+    errors = [np.interp(levels, channel.brightness, channel.errors) for channel in profile.channels]
+    found = []
+    for squares in np.square(np.linalg.inv(COLOUR)):
+        parts = squares[:, None] * variances  # (3, L)
+        power = sum(p * channel.spectrum.power for p, channel in zip(parts.mean(axis=1), profile.channels, strict=True))
+        spread = np.sqrt(np.square(squares[:, None] * errors).sum(axis=0))
+        found.append(StationaryNoise(NoiseSpectrum(np.asarray(power)), levels, parts.sum(axis=0), spread))
+    return tuple(found)
+
+
+def _prepared(channels: FloatArray, brightness: FloatArray) -> tuple[FloatArray, FloatArray, NDArray[np.bool_]]:
+    """Channels (k, H, W) without NaN, their brightness (H, W), and which pixels are neither missing nor clipped."""
+    usable = np.isfinite(channels).all(axis=0)
+    filled = np.array(channels, np.float32)
+    for channel in filled:
+        for end in clipping(channel):
+            usable &= channel != end
+        fill_missing(channel)
+    return filled, smooth_brightness(mixed(filled, brightness)), np.asarray(usable)
+
+
+def _as_noise(fit: Fit, patches: Patches, flatter: float) -> StationaryNoise:
+    counts = np.array([len(level) for level in patches.levels]) * patches.levels[0].shape[1]
+    variances = STRONGER**2 * fit.variances
+    errors = variances * np.sqrt(2.0 * patches.repeated / counts)
+    return StationaryNoise(NoiseSpectrum(fit.power**flatter), patches.brightness, variances, errors)

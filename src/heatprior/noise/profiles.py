@@ -1,0 +1,122 @@
+"""The noise of a camera as a value that can be kept in a file: spectrum and strength by brightness, channel by channel.
+
+The channels are those in which images are denoised: of colours brightness and two differences (pixels/channels.py), so
+that noise that differs by channel or is correlated across channels needs no formula. Grey levels are 0 to 1.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.ndimage import gaussian_filter
+
+from heatprior.arrays import FloatArray
+from heatprior.errors import InvalidInputError
+from heatprior.files import replacing
+from heatprior.noise.affine import Affine
+from heatprior.noise_model import Noise, NoiseMap, as_noise
+from heatprior.noise_model.spectrum import NoiseSpectrum
+
+FORMAT, VERSION = "heatprior noise profile", 1
+SMOOTH = 2.0  # pixels: brightness is that of the image smoothed by a Gaussian of this width
+
+
+@dataclass(frozen=True, eq=False)
+class StationaryNoise:
+    """Noise of one spectrum whose variance is given at some values of brightness, with relative errors.
+
+    In between the variance is linear, beyond the ends constant.
+    """
+
+    spectrum: NoiseSpectrum
+    brightness: FloatArray  # (L,), ascending
+    variances: FloatArray  # (L,)
+    errors: FloatArray  # of the variances, (L,)
+
+    def on(self, brightness: FloatArray) -> Noise:
+        """The noise of an image of this brightness (H, W), smooth."""
+        levels = np.sqrt(np.interp(brightness, self.brightness, self.variances)).astype(np.float32)
+        return as_noise(NoiseMap(levels.__getitem__, float(levels.min()), float(levels.max()), self.spectrum))
+
+    @property
+    def sigma(self) -> float:
+        """The root mean square over the levels of brightness."""
+        return float(np.sqrt(self.variances.mean()))
+
+    @property
+    def stderr(self) -> float:
+        """Of `sigma`."""
+        return float(np.sqrt(np.square(self.errors).sum()) / len(self.errors) / (2.0 * self.sigma))
+
+    @property
+    def line(self) -> Affine | None:
+        """variance = gain · x + offset through the levels, errors by their scatter; None for fewer than three."""
+        if len(self.variances) < 3 or np.ptp(self.brightness) == 0:
+            return None
+        design = np.stack([self.brightness, np.ones(len(self.brightness))], axis=1) / self.errors[:, None]
+        covariance = np.linalg.inv(design.T @ design)
+        gain, offset = covariance @ design.T @ (self.variances / self.errors)
+        misfit = np.square(design @ [gain, offset] - self.variances / self.errors).sum() / (len(self.variances) - 2)
+        gain_error, offset_error = np.sqrt(np.diag(covariance) * max(1.0, misfit))
+        return Affine(float(gain), float(offset), float(gain_error), float(offset_error))
+
+
+@dataclass(frozen=True, eq=False)
+class NoiseProfile:
+    """The noise of each channel, three of them for colours, and how many pictures it was found in."""
+
+    channels: tuple[StationaryNoise, ...]
+    pictures: int = 1
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write it as JSON."""
+        channels = [
+            {
+                "brightness": channel.brightness.tolist(),
+                "variances": channel.variances.tolist(),
+                "errors": channel.errors.tolist(),
+                "power": channel.spectrum.power.tolist(),
+            }
+            for channel in self.channels
+        ]
+        contents = {"format": FORMAT, "version": VERSION, "pictures": self.pictures, "channels": channels}
+        with replacing(Path(path)) as temporary:
+            temporary.write_text(json.dumps(contents) + "\n", encoding="utf-8")
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> NoiseProfile:
+        """The inverse of `save`."""
+        try:
+            contents = json.loads(Path(path).read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise InvalidInputError(f"cannot read the noise profile {path}: {error}") from error
+        if not isinstance(contents, dict) or contents.get("format") != FORMAT or contents.get("version") != VERSION:
+            raise InvalidInputError(
+                f"{path} is no noise profile of version {VERSION}; estimate one from pictures of the camera"
+            )
+        try:
+            return cls(tuple(map(_channel, contents["channels"])), int(contents["pictures"]))
+        except (KeyError, TypeError, ValueError) as error:
+            raise InvalidInputError(f"the noise profile {path} is damaged: {error!r}; make it again") from error
+
+
+def smooth_brightness(image: FloatArray) -> FloatArray:
+    """What the strength of the noise depends on: the image (H, W), without NaN, smoothed."""
+    return np.asarray(gaussian_filter(image, SMOOTH))
+
+
+def _channel(entry: dict[str, Any]) -> StationaryNoise:
+    brightness, variances, errors = (
+        np.array(entry[name], np.float64) for name in ("brightness", "variances", "errors")
+    )
+    rows = np.stack([brightness, variances, errors])
+    if rows.ndim != 2 or rows.shape[1] == 0 or not (np.isfinite(rows).all() and rows[1:].min() > 0):
+        raise ValueError("levels must be finite, variances and errors positive")
+    if not (np.diff(brightness) >= 0).all():
+        raise ValueError("brightness must ascend")
+    return StationaryNoise(NoiseSpectrum(np.array(entry["power"], np.float64)), brightness, variances, errors)
