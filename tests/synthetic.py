@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-from examples import filter_bank
 from PIL import Image
 
+from examples import filter_bank
 from heatprior.data.datasets import PatchSource
 from heatprior.priors.experts import Experts
 from heatprior.priors.filters import FilterBank

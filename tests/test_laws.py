@@ -3,6 +3,7 @@
 import laws
 import numpy as np
 import pytest
+
 from examples import Altered, patch_prior, span_of, tilted
 
 RIGHT = patch_prior(2, 2, 4, seed=8)

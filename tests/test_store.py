@@ -6,11 +6,11 @@ from contextlib import suppress
 
 import numpy as np
 import pytest
-from examples import patch_prior
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from safetensors.numpy import save_file
 
+from examples import patch_prior
 from heatprior import PatchPrior, PriorFileError, load
 
 PRIOR = patch_prior(3, 4, 9)

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from examples import patch_prior
 from safetensors import SafetensorError
 
+from examples import patch_prior
 from heatprior import HeatpriorError, OutputFileError, PatchPrior, load, store
 
 PRIOR = patch_prior(3, 4, 9)

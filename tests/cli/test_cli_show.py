@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 from command_line import Run, assert_refused, contents
-from examples import gaussian_mixture
 from whole_images import convolutional_prior, wavelet_prior
 
+from examples import gaussian_mixture
 from heatprior.priors.handmade import dct_prior
 
 

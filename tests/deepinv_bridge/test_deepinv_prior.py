@@ -2,11 +2,11 @@
 
 import pytest
 import torch
-from examples import gaussian_mixture, patch_prior
 from whole_images import wavelet_prior
 
 import heatprior.deepinv as hd
 import heatprior.torch as ht
+from examples import gaussian_mixture, patch_prior
 
 PRIORS = {"patch": patch_prior(3, 5, 9), "mixture": gaussian_mixture(3, 2, (0.5, 2.0)), "wavelet": wavelet_prior(2, 2)}
 every_prior = pytest.mark.parametrize("prior", PRIORS.values(), ids=PRIORS)

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from examples import gaussian_mixture
 
+from examples import gaussian_mixture
 from heatprior.kernels.candidates import (
     SIMILAR,
     candidates_on_grid,

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from examples import gaussian_mixture
 
+from examples import gaussian_mixture
 from heatprior.kernels.candidates import RUN
 from heatprior.kernels.grids import EVERY
 from heatprior.kernels.patches import average, extract

@@ -7,9 +7,9 @@ import time
 import numba
 import numpy as np
 import pytest
-from examples import patch_prior
 from threadpoolctl import threadpool_info, threadpool_limits
 
+from examples import patch_prior
 from heatprior.kernels import threads
 from heatprior.kernels.threads import for_each
 

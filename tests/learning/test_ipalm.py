@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from examples import filter_bank
 
+from examples import filter_bank
 from heatprior.learning.ipalm import SLACK, IPalm
 from heatprior.learning.objective import Objective
 from heatprior.learning.projections import project_orthogonal

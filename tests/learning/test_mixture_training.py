@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from examples import gaussian_mixture
 from synthetic import DrawnFromPrior, assert_same_bits, finished, landscape, small_source
 
 import heatprior as hp
+from examples import gaussian_mixture
 from heatprior import GaussianMixturePrior, InvalidInputError, MixtureConfig
 from heatprior.data.datasets import PatchSource
 from heatprior.kernels import threads

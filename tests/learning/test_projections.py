@@ -4,9 +4,9 @@ from itertools import islice
 
 import numpy as np
 import pytest
-from examples import filter_bank
 from scipy.linalg import helmert
 
+from examples import filter_bank
 from heatprior import FilterBank, InvalidInputError
 from heatprior.learning.projections import orthogonal_iterates, polar_factor, project_orthogonal
 

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from examples import filter_bank, patch_prior
 from scipy.special import log_softmax
 
+from examples import filter_bank, patch_prior
 from heatprior import tweedie
 from heatprior.kernels import threads
 from heatprior.learning.score_matching import FILTERS, LOGITS, NoisyBatch, ScoreMatching

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from examples import gaussian_mixture
 from synthetic import landscape
 
+from examples import gaussian_mixture
 from heatprior import InvalidInputError, load
 from heatprior.data.datasets import PatchSource
 from heatprior.data.trials import LEVELS, psnr, with_noise

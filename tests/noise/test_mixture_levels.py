@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
-from examples import gaussian_mixture
 from scipy.special import logsumexp
 from scipy.stats import multivariate_normal
 from skimage import data
 from synthetic import landscape
 
 import heatprior as hp
+from examples import gaussian_mixture
 from heatprior.noise.directions import weak_directions
 from heatprior.noise.levels import level_of_patches
 from heatprior.priors import mixture_likelihood

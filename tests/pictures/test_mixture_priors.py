@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from drawings import assert_all_text_is_inside_and_apart
-from examples import gaussian_mixture
 
+from examples import gaussian_mixture
 from heatprior import GaussianMixturePrior, InvalidInputError
 from heatprior.pictures.mixture_priors import draw_mixture, mixture_figure
 

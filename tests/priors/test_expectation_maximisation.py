@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from examples import gaussian_mixture
 from scipy.special import logsumexp
 
+from examples import gaussian_mixture
 from heatprior import GaussianMixturePrior, InvalidInputError
 from heatprior.kernels import threads
 from heatprior.priors import expectation_maximisation as module

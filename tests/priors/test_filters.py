@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
-from examples import filter_bank
 
+from examples import filter_bank
 from heatprior import FilterBank, InvalidInputError
 
 BANKS = {

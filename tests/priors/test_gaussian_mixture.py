@@ -6,10 +6,10 @@ The laws of the protocol are in test_protocol.py; here stand those that need qua
 import laws
 import numpy as np
 import pytest
-from examples import GAUSSIAN_MIXTURES, Altered, gaussian_mixture, span_of
 from scipy.special import ndtr
 from scipy.stats import kstest, multivariate_normal
 
+from examples import GAUSSIAN_MIXTURES, Altered, gaussian_mixture, span_of
 from heatprior import GaussianMixturePrior, tweedie
 
 every_mixture = pytest.mark.parametrize("prior", GAUSSIAN_MIXTURES.values(), ids=GAUSSIAN_MIXTURES)

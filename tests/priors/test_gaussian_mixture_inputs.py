@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from examples import GAUSSIAN_MIXTURES, gaussian_mixture
 
+from examples import GAUSSIAN_MIXTURES, gaussian_mixture
 from heatprior import GaussianMixturePrior, InvalidInputError, PriorFileError, load
 from heatprior.priors import gaussian_mixture as module
 from heatprior.store import PriorFile, write_prior_file

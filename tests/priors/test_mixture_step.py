@@ -3,10 +3,10 @@
 import numba
 import numpy as np
 import pytest
-from examples import gaussian_mixture
 from skimage.data import camera
 from synthetic import oriented_mixture
 
+from examples import gaussian_mixture
 from heatprior import load
 from heatprior.data.trials import psnr
 from heatprior.kernels import row_bands as bands

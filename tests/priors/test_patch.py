@@ -3,10 +3,10 @@
 import laws
 import numpy as np
 import pytest
-from examples import PATCH_PRIORS, patch_prior, span_of, tilted
 from scipy.special import ndtr
 from scipy.stats import kstest
 
+from examples import PATCH_PRIORS, patch_prior, span_of, tilted
 from heatprior import Experts, FilterBank, InvalidInputError, PatchPrior, tweedie
 from heatprior.reproduction.heat_residual import time_derivative
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from examples import patch_prior
 
+from examples import patch_prior
 from heatprior import InvalidInputError, tweedie
 from heatprior.kernels.expert_moments import mixture_moments_plain
 

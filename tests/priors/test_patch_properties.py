@@ -1,10 +1,10 @@
 """What holds for patch priors of every size, number of filters and components, for patches of every shape and type."""
 
 import numpy as np
-from examples import patch_prior
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from examples import patch_prior
 from heatprior import Experts, FilterBank, PatchPrior, tweedie
 
 # The same examples at every run; the first one pays for compiling the kernel.

@@ -3,8 +3,8 @@
 import laws
 import numpy as np
 import pytest
-from examples import PRIORS, patch_prior, span_of, tilted
 
+from examples import PRIORS, patch_prior, span_of, tilted
 from heatprior.priors.protocol import DiffusedPrior, tweedie
 
 every_prior = pytest.mark.parametrize("prior", PRIORS.values(), ids=PRIORS)

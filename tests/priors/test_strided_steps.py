@@ -3,8 +3,8 @@
 import numba
 import numpy as np
 import pytest
-from examples import gaussian_mixture, patch_prior
 
+from examples import gaussian_mixture, patch_prior
 from heatprior.kernels import row_bands
 from heatprior.kernels.grids import EVERY, Grid
 from heatprior.kernels.patches import average, extract

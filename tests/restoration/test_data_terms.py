@@ -1,8 +1,8 @@
 """Data terms: what they minimise, and that splitting is nothing but prior steps and data terms in turn."""
 
 import numpy as np
-from examples import patch_prior
 
+from examples import patch_prior
 from heatprior.noise_model import ConstantNoise
 from heatprior.priors.one_step import denoised_once
 from heatprior.priors.schedules import Schedule, constant

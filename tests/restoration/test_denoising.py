@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numba
 import numpy as np
 import pytest
-from examples import patch_prior
 
+from examples import patch_prior
 from heatprior import InvalidInputError, load, tweedie
 from heatprior.kernels.patches import average, extract
 from heatprior.kernels.row_bands import BAND

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import torch
-from examples import gaussian_mixture, patch_prior
 from whole_images import wavelet_prior
 
 import heatprior.torch as ht
+from examples import gaussian_mixture, patch_prior
 from heatprior.priors.protocol import Posterior
 
 SMALL = {

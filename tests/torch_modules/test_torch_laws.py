@@ -4,8 +4,9 @@ import laws
 import numpy as np
 import pytest
 from bridges import SMALL, WAVELETS, AsNumpy
-from examples import Altered, span_of, tilted
 from whole_images import OnGrid, span_on_grid
+
+from examples import Altered, span_of, tilted
 
 SIGMA = 0.3
 TINY = {name: prior for name, prior in SMALL.items() if len(span_of(prior).axes) <= 3}

@@ -75,7 +75,7 @@ class DenoisingOptions(NamedTuple):
     sigma: float | NDArray[Any] | None  # None: estimated
     noise: str | NoiseProfile
     quality: str
-    prior: Prior
+    prior: Prior | None  # None: the one that belongs to the quality
     method: str
     adapt: bool
     scales: int | None
@@ -125,11 +125,15 @@ def denoise(
     Zarr stores, OME-Zarr among them, may be larger than memory: they are denoised block by block, and so is a big TIFF
     whose OUT ends in .zarr; a run that was killed goes on where it was.
     """
+    quality = quality_of(fast, best)
     if is_large(inputs, output):
+        from heatprior.restoration.qualities import prior_name
+
         others = {"--adapt": adapt, "--compare": compare, "--skip-existing": skip_existing}
         others["--noise"] = noise not in (NoiseKind.auto, NoiseKind.constant)
+        others |= {"--best": best, "--noise-model": noise_model is not None}
         denoise_large(
-            inputs, output, sigma=sigma, prior=prior, method=method.value, white=white, scheduler=scheduler,
+            inputs, output, sigma=sigma, prior=prior or prior_name(quality), method=method.value, white=white, scheduler=scheduler,
             workers=workers, force=force, scales=scales, others=others,
         )  # fmt: skip
         return
@@ -138,10 +142,6 @@ def denoise(
     from heatprior import load
     from heatprior.noise.profiles import NoiseProfile
     from heatprior.restoration.adaptation import as_mixture
-    from heatprior.restoration.qualities import prior_name
-
-    quality = quality_of(fast, best)
-    prior = prior or prior_name(quality, adapt=adapt)
 
     level = noise_level(sigma)
     if sigma is not None and noise is not NoiseKind.auto:
@@ -154,7 +154,7 @@ def denoise(
     if todo is None:
         return
     say_if_compiling()
-    model = as_mixture(load(prior)) if adapt else load(prior)
+    model = None if prior is None else as_mixture(load(prior)) if adapt else load(prior)
     found = profile or noise.value
     options = DenoisingOptions(level, found, quality, model, method.value, adapt, scales, white, compare)
     carry_out(todo, partial(_denoise, settings=options), output)

@@ -81,7 +81,7 @@ def evaluate(
     from heatprior.restoration.recipes import EVERY_SCALE, usual_scales
 
     quality = quality_of(fast, best)
-    prior = prior or prior_name(quality, adapt=adapt)
+    prior = prior or prior_name(quality, density=adapt)
     if output is not None:
         if output.suffix.lower() != ".json":
             raise OutputFileError(f"cannot write {output}: it must be a name that ends in .json")

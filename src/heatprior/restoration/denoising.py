@@ -31,11 +31,12 @@ from heatprior.pixels.inputs import (
 from heatprior.priors.protocol import DiffusedPrior
 from heatprior.restoration.adaptation import as_mixture
 from heatprior.restoration.qualities import QUALITIES, over_symmetries, prior_name
-from heatprior.restoration.recipes import Recipe, usual_scales
+from heatprior.restoration.recipes import EVERY_SCALE, Recipe, usual_scales
 from heatprior.restoration.splitting import METHODS
-from heatprior.zoo import as_prior
+from heatprior.zoo import as_prior, shipped
 
 ROWS_AT_ONCE = 64  # that are converted to the type of the result at a time
+SCALES_OF_CORRELATED_NOISE = 2  # an error of its spectrum weighs more at every further scale
 ESTIMATING_PART = 0.15  # of the time of denoising blindly, about
 
 
@@ -85,7 +86,9 @@ def denoise(
     A dask array is denoised block by block when it is computed, at one scale: see docs/large.md.
     """
     if room := room_of(image):
-        given = prior_name(quality, adapt=adapt) if prior is None else prior
+        if quality == "best" or isinstance(noise, NoiseProfile):
+            raise InvalidInputError("blocks are denoised at quality 'fast' or 'default', without a noise profile")
+        given = prior_name(quality, density=adapt) if prior is None else prior
         lazy: NDArray[Any] = room.denoise(
             image, sigma, noise=noise, prior=given, method=method, adapt=adapt, scales=scales,
             channel_axis=channel_axis, white=white,
@@ -148,10 +151,13 @@ def denoise_and_report(
     sigmas = np.broadcast_to(as_noise_level(sigma, pixels, channel_axis, full), channels.shape)
     if report is None:
         warn_of_unlikely_units(sigmas, pixels, full)
-    chosen = prior_name(quality, adapt=adapt) if prior is None else prior
+    correlated = any(profile is not None for profile in profiles)
+    chosen = shipped(prior_name(quality, density=adapt or correlated)) if prior is None else prior
     model = as_mixture(chosen) if adapt else as_prior(chosen)
-    recipe = Recipe(METHODS[method], adapt, scales or usual_scales(model, method))
-    denoise_channel = over_symmetries(partial(recipe.follow, prior=model), QUALITIES[quality].symmetries)
+    usual = min(usual_scales(model, method), SCALES_OF_CORRELATED_NOISE if correlated else EVERY_SCALE)
+    recipe = Recipe(METHODS[method], adapt, scales or usual)
+    symmetries = 1 if correlated else QUALITIES[quality].symmetries  # of which correlated noise has fewer
+    denoise_channel = over_symmetries(partial(recipe.follow, prior=model), symmetries)
     return Denoised(_denoised(pixels, channel_axis, sigmas, profiles, full, denoise_channel, progress), report)
 
 

@@ -29,9 +29,9 @@ Denoiser = Callable[..., FloatArray]  # image (H, W), its noise, progress → th
 DENSITY = "mixture"  # for what needs a density of natural patches
 
 
-def prior_name(quality: str, *, adapt: bool = False) -> str:
-    """Which shipped prior a quality stands for; what is adapted has to be a density."""
-    return DENSITY if adapt else QUALITIES[quality].prior
+def prior_name(quality: str, *, density: bool = False) -> str:
+    """Which shipped prior a quality stands for; adaptation and correlated noise need a density."""
+    return DENSITY if density else QUALITIES[quality].prior
 
 
 def over_symmetries(denoiser: Denoiser, count: int) -> Denoiser:
