@@ -17,7 +17,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from measure import write_result
@@ -38,7 +38,7 @@ def make(path: Path, side: int, seed: int = 0) -> None:
     if path.exists():
         return
     rng = np.random.default_rng(seed)
-    photograph = np.tile(data.camera().astype(np.float32) * 200.0, (2, 2))
+    photograph = np.tile(cast(Any, data).camera().astype(np.float32) * 200.0, (2, 2))
     clean = [np.full((CHUNK, CHUNK), 4000.0, np.float32), photograph]
     noisy = [
         [

@@ -9,7 +9,7 @@ import io
 import sys
 import warnings
 from collections.abc import Sequence
-from typing import Annotated, cast
+from typing import Annotated, Any, cast
 
 import typer
 
@@ -100,7 +100,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if "" in arguments:  # which a path would take for the current folder
             raise InvalidInputError("an argument is empty; give a name ('.' for the current folder), or leave it out")
         with warnings.catch_warnings():
-            warnings.showwarning = _warn
+            warnings.showwarning = cast(Any, _warn)
             code = app(arguments, prog_name="heatprior", standalone_mode=False)
     except HeatpriorError as error:
         return _refuse(str(error))

@@ -100,8 +100,8 @@ def denoise(
         str | None,
         typer.Option(
             metavar="PRIOR",
-            help="A shipped prior by its name, or the path of a prior. Noise is always estimated with patch7.  "
-            "[default: tuned; with --adapt mixture, with --fast fast7]",
+            help="A shipped prior by its name, or the path of a prior.  "
+            "[default: tuned; mixture with --adapt and for correlated noise; fast7 with --fast]",
         ),
     ] = None,
     method: Annotated[
@@ -132,8 +132,9 @@ def denoise(
         others = {"--adapt": adapt, "--compare": compare, "--skip-existing": skip_existing}
         others["--noise"] = noise not in (NoiseKind.auto, NoiseKind.constant)
         others |= {"--best": best, "--noise-model": noise_model is not None}
+        name = prior or prior_name(quality)
         denoise_large(
-            inputs, output, sigma=sigma, prior=prior or prior_name(quality), method=method.value, white=white, scheduler=scheduler,
+            inputs, output, sigma=sigma, prior=name, method=method.value, white=white, scheduler=scheduler,
             workers=workers, force=force, scales=scales, others=others,
         )  # fmt: skip
         return
