@@ -154,3 +154,39 @@ with products_in_one_thread():
 assert threads and set(threads) == {1}, threads
 """
     subprocess.run([sys.executable, "-c", script], check=True)
+
+
+def test_work_in_the_background_holds_up_no_other_work(use_threads):
+    use_threads(2)
+    gate, busy = threading.Event(), threading.Barrier(3, timeout=30)
+
+    def hold(_):
+        busy.wait()
+        gate.wait(30)
+
+    def behind():
+        with threads.in_background():
+            for_each(hold, range(2))
+
+    background = threading.Thread(target=behind)
+    background.start()
+    busy.wait()  # both of its threads are taken
+    assert for_each(lambda piece: piece, range(2)) == [0, 1]
+    gate.set()
+    background.join(30)
+    assert not background.is_alive()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has priorities of threads")
+def test_threads_in_the_background_step_back(use_threads):
+    use_threads(2)
+    meeting = threading.Barrier(2, timeout=30)
+
+    def priority(_):
+        meeting.wait()
+        return os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
+
+    usual = for_each(priority, range(2))
+    with threads.in_background():
+        stepped_back = for_each(priority, range(2))
+    assert min(stepped_back) == min(19, max(usual) + threads.STEP_BACK)

@@ -8,17 +8,19 @@ numba's setting (`NUMBA_NUM_THREADS`, `numba.set_num_threads`).
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
-from threading import Lock, current_thread
+from threading import Lock, current_thread, get_native_id, local
 from typing import Any, TypeVar
 
 from numba import get_num_threads
 from threadpoolctl import ThreadpoolController
 
 POOL = "heatprior"  # how the names of its threads begin
+STEP_BACK = 10  # how much nicer than others the threads of work in the background are
 Piece = TypeVar("Piece")
 Result = TypeVar("Result")
 
@@ -44,7 +46,7 @@ def for_each(function: Callable[[Piece], Result], pieces: Sequence[Piece]) -> li
                 except Exception as error:  # raised below, in the thread of the caller
                     errors[number] = error
 
-        wait([_pool(threads).submit(work) for _ in range(threads)])
+        wait([_pool(threads, _Place.background).submit(work) for _ in range(threads)])
         if errors:
             raise errors[min(errors)]
         return results
@@ -56,6 +58,36 @@ def meanwhile(function: Callable[[], Result]) -> Callable[[], Result]:
     With one thread it is called when its result is wanted.
     """
     return function if get_num_threads() == 1 else _background().submit(function).result
+
+
+class _PlaceOfWork(local):
+    """Of each thread: whether what it begins is work in the background."""
+
+    background = False
+
+
+_Place = _PlaceOfWork()
+
+
+@contextmanager
+def in_background() -> Iterator[None]:
+    """What this thread begins inside runs on threads of its own, which make way for those of other callers.
+
+    Without it, callers share the threads, and whoever comes later waits until a thread is free. Where the system knows
+    no priority of single threads, they only do not wait for each other.
+    """
+    before, _Place.background = _Place.background, True
+    try:
+        yield
+    finally:
+        _Place.background = before
+
+
+def step_back() -> None:
+    """Let other threads go before this one, where the system can do that for a single thread (Linux)."""
+    with suppress(OSError, AttributeError):
+        if sys.platform == "linux":
+            os.setpriority(os.PRIO_PROCESS, get_native_id(), os.getpriority(os.PRIO_PROCESS, 0) + STEP_BACK)
 
 
 class _Limit:
@@ -83,9 +115,9 @@ def products_in_one_thread() -> Iterator[None]:
 
 
 @cache
-def _pool(threads: int) -> ThreadPoolExecutor:
+def _pool(threads: int, background: bool = False) -> ThreadPoolExecutor:
     """Threads that stay: creating them for every call costs time, and their caches would be cold."""
-    return ThreadPoolExecutor(threads, POOL)
+    return ThreadPoolExecutor(threads, POOL, initializer=step_back if background else None)
 
 
 @cache
