@@ -10,7 +10,7 @@ OLDEST := numba==0.61.0 numpy==1.26.4 scipy==1.13.1  # the lower bounds of pypro
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test test-large test-torch test-deepinv oldest check bench fuzz kills baseline clean same-python with-torch with-deepinv
+.PHONY: help demo test test-app test-large test-torch test-deepinv oldest check bench fuzz kills baseline clean same-python with-torch with-deepinv
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -39,6 +39,9 @@ test-large: ## Run the tests of dask arrays and zarr stores
 	@$(MAKE) --no-print-directory VENV=.venv-large .venv-large/installed-large,test
 	.venv-large/bin/python -m pytest tests/large tests/restoration/test_pieces.py $(ARGS)
 
+test-app: ## Test the page in a real Chromium, in an environment of its own
+	@tests/browser/run "$(PYTHON)" $(ARGS)
+
 check: $(VENV)/installed-check ## Check style and types
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
@@ -61,7 +64,7 @@ bench: $(VENV)/installed-bench ## Measure speed and memory
 	$(BIN)/python benchmarks/run.py
 
 clean: ## Remove the virtual environments, caches and outputs
-	rm -rf $(VENV) .venv-large .venv-torch .venv-deepinv .venv-oldest out build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) .venv-app .venv-large .venv-torch .venv-deepinv .venv-oldest out build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find src tests benchmarks experiments -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
 # One empty file for each set of extras that is installed; a newer pyproject.toml asks for it again.

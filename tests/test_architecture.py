@@ -43,7 +43,8 @@ MAY_IMPORT["large"] = MAY_IMPORT["restoration"] | {"restoration", "version"}
 EVERYTHING_BELOW = set(MAY_IMPORT) - {"torch", "deepinv"}  # nothing else knows of these: they need an extra
 MAY_IMPORT["heatprior"] = EVERYTHING_BELOW  # the package itself: the public names
 MAY_IMPORT["reproduction"] = EVERYTHING_BELOW | {"heatprior"}  # the paper as a whole stands on every part
-MAY_IMPORT["cli"] = EVERYTHING_BELOW | {"heatprior", "reproduction"}
+MAY_IMPORT["app"] = EVERYTHING_BELOW
+MAY_IMPORT["cli"] = EVERYTHING_BELOW | {"heatprior", "reproduction", "app"}
 MAY_IMPORT["__main__"] = {"cli"}
 
 

@@ -14,6 +14,7 @@ from typing import Annotated, cast
 import typer
 
 from heatprior import __version__
+from heatprior.cli import app as app_command
 from heatprior.cli import (
     data,
     deblur,
@@ -40,6 +41,7 @@ Examples:
   heatprior denoise noisy.png -o clean.png
   heatprior deblur photo.png -o sharp.png --gaussian 1.6   also inpaint, upscale
   heatprior noise noisy.png          how much noise there is, and where
+  heatprior app                      the same in the browser
   heatprior evaluate photos          measure that on clean images
   heatprior sample -o patches.png    draw patches from a prior
   heatprior show patch7 -o patch7.png  see its filters and potentials
@@ -79,6 +81,7 @@ app.command(epilog=deblur.EXAMPLES)(deblur.deblur)
 app.command(epilog=inpaint.EXAMPLES)(inpaint.inpaint)
 app.command(epilog=upscale.EXAMPLES)(upscale.upscale)
 app.command(epilog=noise.EXAMPLES)(noise.noise)
+app.command(epilog=app_command.EXAMPLES)(app_command.app)
 app.command(epilog=evaluate.EXAMPLES)(evaluate.evaluate)
 app.command(epilog=sample.EXAMPLES)(sample.sample)
 app.command(epilog=show.EXAMPLES)(show.show)

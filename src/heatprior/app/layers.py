@@ -1,0 +1,92 @@
+"""What the page shows of a picture, part by part: noisy, denoised, their difference, the noise map."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heatprior.app.choices import Choice
+from heatprior.app.opened import OpenedPicture
+from heatprior.app.quick import Pace, first_noise, quick_look
+from heatprior.app.screen import Region, as_png, ends_of, in_8_bits, in_colours
+from heatprior.errors import InvalidInputError
+
+DEVIATIONS_SHOWN = 3.0  # standard deviations of the difference, from black to grey and from grey to white
+LAYERS = ("noisy", "denoised", "difference", "noise")
+
+
+class Shown(NamedTuple):
+    """A PNG, the region that it shows, and the values of its black and white."""
+
+    png: bytes
+    region: Region
+    black: float
+    white: float
+
+
+class Wanted(NamedTuple):
+    """A layer of a frame; `result` names a finished one, otherwise it is a quick look by `choice`.
+
+    An `exact` look has the step that was asked for, however long it takes.
+    """
+
+    layer: str
+    frame: int
+    region: Region
+    choice: Choice
+    result: str | None
+    exact: bool
+
+
+def show(picture: OpenedPicture, wanted: Wanted, pace: Pace) -> Shown:
+    """One layer."""
+    if wanted.layer not in LAYERS:
+        raise InvalidInputError(f"{wanted.layer[:40]!r} is no layer; expected {', '.join(LAYERS)}")
+    if wanted.layer == "noise":
+        return _noise_map(picture, wanted)
+    black, white = picture.ends(wanted.frame)
+    if wanted.layer == "noisy":
+        pixels = picture.reduced(wanted.frame, wanted.region.step)[wanted.region.reduced]
+        return Shown(as_png(in_8_bits(pixels, black, white)), wanted.region, black, white)
+    region, clean = _denoised(picture, wanted, pace)
+    if wanted.layer == "difference":
+        noisy = picture.reduced(wanted.frame, region.step)[region.reduced]
+        removed = np.subtract(noisy, clean, dtype=np.float32)
+        spread = DEVIATIONS_SHOWN * float(np.nanstd(removed)) or 1.0
+        return Shown(as_png(in_8_bits(removed, -spread, spread)), region, -spread, spread)
+    return Shown(as_png(in_8_bits(clean, black, white)), region, black, white)
+
+
+def is_quick_look(wanted: Wanted) -> bool:
+    """Whether it must be computed first."""
+    return wanted.result is None and wanted.layer in ("denoised", "difference")
+
+
+def _denoised(picture: OpenedPicture, wanted: Wanted, pace: Pace) -> tuple[Region, NDArray[Any]]:
+    region = wanted.region
+    if wanted.result is not None:
+        return region, picture.reduced(wanted.frame, region.step, wanted.result)[region.reduced]
+    if wanted.frame not in picture.noise:
+        picture.noise[wanted.frame] = first_noise(picture, wanted.frame)
+    if not wanted.exact:
+        step = pace.step_for(region, 3 if picture.image.colour else 1)
+        region = Region.within(picture.frame_shape, region.x, region.y, region.width, region.height, step)
+    key = (wanted.frame, region, wanted.choice, id(picture.noise[wanted.frame]))
+    if picture.last_look is None or picture.last_look[0] != key:
+        picture.last_look = (key, quick_look(picture, wanted.frame, region, wanted.choice, pace))
+    return region, picture.last_look[1]
+
+
+def _noise_map(picture: OpenedPicture, wanted: Wanted) -> Shown:
+    noise = picture.noise.get(wanted.frame)
+    if noise is None or noise.from_part:
+        raise InvalidInputError("the noise map is not known yet; wait until the noise is estimated")
+    levels = picture.level_map(wanted.frame)
+    low, high = ends_of(levels)
+    low = min(low, 0.9 * high)  # nearly constant ones look so
+    rows, columns = (slice(part.start * wanted.region.step, None, wanted.region.step) for part in wanted.region.reduced)
+    height, width = (part.stop - part.start for part in wanted.region.reduced)
+    part = levels[rows, columns][:height, :width]
+    return Shown(as_png(in_colours(part, low, high)), wanted.region, low, high)

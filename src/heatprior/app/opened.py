@@ -1,0 +1,150 @@
+"""One picture that was given: its pixels, frame by frame and reduced, what is known of its noise, and its results."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from threading import RLock
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heatprior.app.choices import Choice
+from heatprior.app.screen import ends_of, halved
+from heatprior.arrays import FloatArray
+from heatprior.errors import ImageFileError, InvalidInputError
+from heatprior.images import ImageFile, read_image
+from heatprior.noise.estimation import NoiseReport, noise_levels_of
+
+MOST_PIXELS = 300_000_000  # of all frames and channels of a file
+
+
+@dataclass(frozen=True)
+class FrameNoise:
+    """What is known of the noise of one frame: at first from a part of it, and one level; then from all of it."""
+
+    report: NoiseReport
+    from_part: bool
+    doubts: tuple[str, ...] = ()
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether each channel has one level."""
+        return all(model == "constant" for model in self.report.models)
+
+    @property
+    def levels(self) -> FloatArray:
+        """Of each channel one number, the average level, in the units of the image."""
+        return np.array([channel.level.sigma or float(np.max(channel.sigma)) for channel in self.report.channels]) * (
+            self.report.white
+        )
+
+
+@dataclass(frozen=True)
+class Result:
+    """A picture denoised as a whole: where its pixels are, by which choice, and the line that does the same."""
+
+    pixels: Path  # .npy
+    choice: Choice
+    level: float | NDArray[Any] | None  # that was given to `denoise`
+    seconds: float
+
+    def load(self) -> NDArray[Any]:
+        """The pixels, read from the disk as they are wanted."""
+        return np.asanyarray(np.load(self.pixels, mmap_mode="r"))
+
+
+class OpenedPicture:
+    """The pixels of a file in memory, and what was found out about them."""
+
+    def __init__(self, number: str, path: Path, name: str) -> None:
+        self.number, self.path, self.name = number, path, name
+        self.image: ImageFile = read_image(path)
+        if self.image.pixels.size > MOST_PIXELS:
+            raise ImageFileError(
+                f"it has {self.image.pixels.size / 1e6:.0f} million values but the page takes "
+                f"{MOST_PIXELS / 1e6:.0f} million; use heatprior denoise, or cut it into parts"
+            )
+        self.values = self.image.values()
+        self.noise: dict[int, FrameNoise] = {}
+        self.results: dict[str, Result] = {}
+        self.last_look: tuple[Any, NDArray[Any]] | None = None  # what it was of, and its pixels
+        self._lock = RLock()
+        self._made = 0
+        self._map: tuple[FrameNoise, FloatArray] | None = None
+        self._reduced: dict[tuple[int, int, str | None], NDArray[Any]] = {}
+        self._ends: dict[int, tuple[float, float]] = {}
+
+    @property
+    def frame_shape(self) -> tuple[int, ...]:
+        """(H, W), or (H, W, 3)."""
+        return self.values.shape[-3:] if self.image.colour else self.values.shape[-2:]
+
+    @property
+    def frames(self) -> int:
+        """How many pictures the file holds."""
+        return int(np.prod(self.values.shape[: self.values.ndim - len(self.frame_shape)]))
+
+    def frame(self, number: int, pixels: NDArray[Any] | None = None) -> NDArray[Any]:
+        """One of the pictures, of the file or of other `pixels` of its shape."""
+        stack = (self.values if pixels is None else pixels).reshape(-1, *self.frame_shape)
+        chosen: NDArray[Any] = stack[min(max(number, 0), self.frames - 1)]
+        return chosen
+
+    @property
+    def channel_axis(self) -> int | None:
+        """Of a frame."""
+        return -1 if self.image.colour else None
+
+    def ends(self, number: int) -> tuple[float, float]:
+        """What is shown as black and as white: for 8 bits 0 and 255, else nearly all that occurs."""
+        if self.image.pixels.dtype == np.uint8 and not self.image.has_gaps:
+            return 0.0, 255.0
+        if number not in self._ends:
+            self._ends[number] = ends_of(self.frame(number))
+        return self._ends[number]
+
+    def reduced(self, number: int, step: int, result: str | None = None) -> NDArray[Any]:
+        """A frame, of the file or of a result, reduced by a power of two: means, which have 1/step of its noise.
+
+        Those of one frame are kept.
+        """
+        if step == 1:
+            return self.frame(number, None if result is None else self.result(result).load())
+        with self._lock:
+            key = (number, step, result)
+            if key not in self._reduced:
+                self._reduced = {other: pixels for other, pixels in self._reduced.items() if other[0] == number}
+                self._reduced[key] = halved(self.reduced(number, step // 2, result))
+            return self._reduced[key]
+
+    def result(self, name: str) -> Result:
+        """One of its results."""
+        if name not in self.results:
+            raise InvalidInputError("there is no such result; denoise the picture again")
+        return self.results[name]
+
+    def add(self, pixels: NDArray[Any], choice: Choice, level: float | NDArray[Any] | None, seconds: float) -> str:
+        """Keep a result, on the disk; older ones but the last go."""
+        with self._lock:
+            self._made += 1
+            name = f"r{self._made}"
+            path = self.path.parent / f".{name}.npy"  # no file that was given has this name: they are not hidden
+            np.save(path, pixels)
+            for old in list(self.results)[:-1]:
+                self.results.pop(old).pixels.unlink(missing_ok=True)
+            self._reduced = {key: kept for key, kept in self._reduced.items() if key[2] is None}
+            self.results[name] = Result(path, choice, level, seconds)
+            return name
+
+    def level_map(self, number: int) -> FloatArray:
+        """The noise level around every pixel of a frame, (H, W); of colours the root mean square."""
+        with self._lock:
+            if self._map is None or self._map[0] is not self.noise[number]:
+                noise = self.noise[number]
+                levels = noise_levels_of(noise.report, self.frame_shape, self.channel_axis)
+                if self.image.colour:
+                    levels = np.sqrt(np.square(levels, out=levels).mean(axis=-1))
+                self._map = (noise, levels)
+            return self._map[1]

@@ -1,0 +1,76 @@
+"""What was found of the noise, for people to read: how much, of which kind, how sure, and what is doubtful."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from heatprior.app.opened import FrameNoise
+
+NINETY = 1.645  # standard errors: the interval that holds the truth in 90 of 100 cases
+COLOURS = ("red", "green", "blue")
+
+
+def noise_in_words(noise: FrameNoise) -> dict[str, Any]:
+    """A headline, sentences, doubts, and the numbers that controls begin with."""
+    report = noise.report
+    levels = [float(level) for level in noise.levels]
+    sigma = float(np.sqrt(np.mean(np.square(levels))))
+    part = sigma / report.white
+    headline = f"σ ≈ {_short(sigma)} of {report.white:g}"
+    sentences = [_amount(part)]
+    if noise.from_part:
+        sentences.append("From the middle of the picture; the whole is being looked at.")
+    else:
+        sentences += _details(noise, levels)
+    return {
+        "headline": headline,
+        "sentences": sentences,
+        "doubts": list(noise.doubts),
+        "sigma": sigma,
+        "white": report.white,
+        "fromPart": noise.from_part,
+        "models": list(report.models),
+    }
+
+
+def _amount(part: float) -> str:
+    """How it looks to people, `part` being that of full scale."""
+    for limit, words in (
+        (0.002, "Hardly any noise."),
+        (0.012, "A little noise, as in daylight."),
+        (0.04, "Visible noise, as indoors."),
+        (0.12, "Strong noise, as at night."),
+    ):
+        if part < limit:
+            return words
+    return "Very strong noise: fine detail is lost in it."
+
+
+def _short(value: float) -> str:
+    """Three digits, and no powers of ten in large numbers."""
+    return f"{value:.3g}" if value < 1000 else f"{value:.0f}"
+
+
+def _details(noise: FrameNoise, levels: list[float]) -> list[str]:
+    report = noise.report
+    half = max(
+        NINETY * float(np.hypot(channel.level.stderr, channel.model_error)) * report.white
+        for channel in report.channels
+    )
+    low, high = max(0.0, min(levels) - half), max(levels) + half
+    sentences = [f"With 90 % certainty between {_short(low)} and {_short(high)}."]
+    if len(levels) == len(COLOURS):
+        each = ", ".join(f"{name} {_short(level)}" for name, level in zip(COLOURS, levels, strict=True))
+        sentences.append(f"By colour: {each}.")
+    kinds = set(report.models)
+    if kinds == {"constant"}:
+        sentences.append("The same everywhere.")
+    if "affine" in kinds:
+        sentences.append("It grows with brightness, as light counted by a camera does.")
+    if "map" in kinds:
+        ends = [(float(np.min(channel.sigma)), float(np.max(channel.sigma))) for channel in report.channels]
+        least, most = min(end[0] for end in ends) * report.white, max(end[1] for end in ends) * report.white
+        sentences.append(f"It varies from place to place, from {_short(least)} to {_short(most)}; see the noise map.")
+    return sentences

@@ -1,0 +1,130 @@
+"""What belongs to one tab of a browser: its pictures, its jobs, its corner of the temporary folder; and how it ends."""
+
+from __future__ import annotations
+
+import secrets
+import shutil
+import time
+from pathlib import Path
+from threading import Lock
+
+from heatprior.app.long_jobs import LongJob, Work, end_all
+from heatprior.app.opened import OpenedPicture
+from heatprior.app.scratch import plain_name
+from heatprior.app.turns import Turns
+from heatprior.errors import InvalidInputError
+
+MOST_TABS = 32
+MOST_OPEN = 3  # pictures of a tab that stay in memory; the page goes on with the newest ones
+SILENCE = 600.0  # seconds after which a tab that says nothing is taken for closed; hidden tabs speak once a minute
+
+
+class GoneError(InvalidInputError):
+    """A tab, a picture or a job that is not there, or no longer."""
+
+
+class Tab:
+    """One page that is open."""
+
+    def __init__(self, folder: Path, turns: Turns) -> None:
+        self.number = secrets.token_urlsafe(12)
+        self.folder = folder / self.number
+        self.folder.mkdir(mode=0o700)
+        self.heard = time.monotonic()
+        self._turns = turns
+        self.pictures: dict[str, OpenedPicture] = {}
+        self.jobs: dict[str, LongJob] = {}
+
+    def place_for(self, name: str) -> tuple[str, Path]:
+        """A number for a picture that comes, and where its file goes: under its own name, in a folder of its own."""
+        number = secrets.token_urlsafe(8)
+        folder = self.folder / number
+        folder.mkdir(mode=0o700)
+        return number, folder / plain_name(name)
+
+    def open(self, number: str, path: Path) -> OpenedPicture:
+        """Read a file that has come; nothing of it stays if it is no picture."""
+        try:
+            picture = OpenedPicture(number, path, path.name)
+        except BaseException:
+            self.discard(number)
+            raise
+        self.pictures[number] = picture
+        for old in list(self.pictures)[:-MOST_OPEN]:
+            self.discard(old)
+        return picture
+
+    def discard(self, number: str) -> None:
+        """Forget a picture and its files."""
+        self.pictures.pop(number, None)
+        shutil.rmtree(self.folder / number, ignore_errors=True)
+
+    def picture(self, number: str) -> OpenedPicture:
+        """One of its pictures."""
+        if number not in self.pictures:
+            raise GoneError("this picture is no longer open; open it again")
+        return self.pictures[number]
+
+    def begin(self, work: Work, picture: OpenedPicture) -> LongJob:
+        """Start a job; jobs that have ended long ago are forgotten."""
+        for number in [key for key, job in self.jobs.items() if job.is_finished][:-20]:
+            del self.jobs[number]
+        job = LongJob(self.number, work, self._turns, lambda text: text.replace(str(picture.path), picture.name))
+        self.jobs[job.number] = job
+        return job.start()
+
+    def job(self, number: str) -> LongJob:
+        """One of its jobs."""
+        if number not in self.jobs:
+            raise GoneError("there is no such job any more; start it again")
+        return self.jobs[number]
+
+    def close(self) -> None:
+        """End its jobs and remove its files."""
+        end_all(list(self.jobs.values()))
+        self.pictures.clear()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+class Tabs:
+    """All pages that are open."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder, self._turns, self._lock = folder, Turns(), Lock()
+        self._tabs: dict[str, Tab] = {}
+
+    def open(self) -> Tab:
+        """A new one; those of which nothing was heard for long are closed."""
+        self.close_silent()
+        with self._lock:
+            if len(self._tabs) >= MOST_TABS:
+                raise InvalidInputError(f"{MOST_TABS} pages are open already; close one of them")
+            tab = Tab(self._folder, self._turns)
+            self._tabs[tab.number] = tab
+        return tab
+
+    def find(self, number: str) -> Tab:
+        """The page of this number, which has just said something."""
+        tab = self._tabs.get(number)
+        if tab is None:
+            raise GoneError("this page is no longer known to the server; reload it")
+        tab.heard = time.monotonic()
+        return tab
+
+    def close(self, number: str) -> None:
+        """Close one."""
+        with self._lock:
+            tab = self._tabs.pop(number, None)
+        if tab is not None:
+            tab.close()
+
+    def close_silent(self) -> None:
+        """Close those that seem to be gone."""
+        for tab in list(self._tabs.values()):
+            if time.monotonic() - tab.heard > SILENCE:
+                self.close(tab.number)
+
+    def close_all(self) -> None:
+        """The server ends."""
+        for number in list(self._tabs):
+            self.close(number)

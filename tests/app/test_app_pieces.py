@@ -1,0 +1,190 @@
+"""The pieces of the server that need no browser: turns, quick looks, names, regions, what is shown, what is refused."""
+
+import asyncio
+import threading
+import time
+from functools import partial
+
+import numpy as np
+import pytest
+
+from heatprior.app.choices import Choice, target_name
+from heatprior.app.long_jobs import LongJob
+from heatprior.app.opened import OpenedPicture
+from heatprior.app.quick import Pace, first_noise, quick_look
+from heatprior.app.scratch import plain_name, scratch_folder, sweep
+from heatprior.app.screen import Region, halved, in_8_bits
+from heatprior.app.turns import QuickLooks, SupersededError, Turns
+from heatprior.errors import HeatpriorError, InvalidInputError
+
+
+def noisy_picture(folder, sigma=10.0, shape=(96, 120)):
+    ramp = np.add.outer(np.linspace(60, 180, shape[0]), np.linspace(-20, 20, shape[1]))
+    noisy = ramp + np.random.default_rng(3).normal(0, sigma, shape)
+    path = folder / "ramp.npy"
+    np.save(path, np.clip(np.rint(noisy), 0, 255).astype(np.uint8))
+    return OpenedPicture("p", path, path.name), ramp
+
+
+def steps_of_jobs(tabs):
+    """Which tab computes, step by step, if jobs of four steps each come in this order."""
+    turns, order = Turns(), []
+
+    def work(tab, progress):
+        for step in range(4):
+            order.append(tab)
+            progress(step / 4)
+        return {}
+
+    ticket = turns.take("before", lambda: False)
+    jobs = [LongJob(tab, partial(work, tab), turns, str).start() for tab in tabs]
+    while turns.waiting < len(jobs):
+        time.sleep(0.01)
+    turns.give(ticket)
+    for job in jobs:
+        job.wait(60)
+    assert [job.state for job in jobs] == ["done"] * len(jobs)
+    return "".join(order)
+
+
+def test_tabs_take_turns_whatever_came_first(monkeypatch):
+    monkeypatch.setattr("heatprior.app.turns.SLICE", -1.0)
+    order = steps_of_jobs("aab")
+    assert order.startswith("abababab")
+    assert order.endswith("aaaa")
+    fair = steps_of_jobs("abcdefghij")
+    assert all(sorted(fair[10 * k : 10 * k + 10]) == sorted("abcdefghij") for k in range(4))
+
+
+def test_without_turns_the_second_tab_would_wait(monkeypatch):
+    monkeypatch.setattr("heatprior.app.turns.SLICE", 1e9)
+    assert steps_of_jobs("ab") in ("aaaabbbb", "bbbbaaaa")
+
+
+def test_a_job_ends_when_it_is_cancelled_even_while_it_waits():
+    turns = Turns()
+    ticket = turns.take("other", lambda: False)
+    job = LongJob("a", lambda progress: progress(0.5) or {}, turns, str).start()
+    job.cancel()
+    job.wait(20)
+    assert job.state == "cancelled"
+    turns.give(ticket)
+
+
+@pytest.mark.parametrize("error", [InvalidInputError("too small"), MemoryError(), ZeroDivisionError("x")])
+def test_a_job_that_fails_says_why_and_lets_the_next_one_go(error):
+    def work(_):
+        raise error
+
+    turns = Turns()
+    job = LongJob("a", work, turns, str).start()
+    job.wait(20)
+    assert job.state == "failed"
+    assert job.error
+    turns.give(turns.take("b", lambda: False))
+
+
+def test_of_each_tab_only_the_newest_look_waits():
+    gate = threading.Event()
+
+    async def many():
+        looks = QuickLooks()
+        first = asyncio.create_task(looks.run("a", lambda: gate.wait(20)))
+        await asyncio.sleep(0.05)
+        older = asyncio.create_task(looks.run("a", lambda: "older"))
+        other = asyncio.create_task(looks.run("b", lambda: "other"))
+        await asyncio.sleep(0)
+        newer = asyncio.create_task(looks.run("a", lambda: "newer"))
+        await asyncio.sleep(0)
+        gate.set()
+        return await asyncio.gather(first, older, other, newer, return_exceptions=True)
+
+    first, older, other, newer = asyncio.run(many())
+    assert first is True
+    assert isinstance(older, SupersededError)
+    assert (other, newer) == ("other", "newer")
+
+
+@pytest.mark.parametrize(
+    "name", ["", ".", "..", "../a.png", "a/b.png", "a\\b.png", "c:a.png", "a\0.png", "a\n.png", "x" * 300]
+)
+def test_names_that_lead_elsewhere_are_refused(name):
+    with pytest.raises(InvalidInputError):
+        plain_name(name)
+
+
+def test_plain_names_stay_as_they_are():
+    for name in ("photo.png", "scan 1 (ä).nii.gz", "..hidden"):
+        assert plain_name(name) == name
+
+
+def test_the_folder_goes_with_the_server_and_what_a_killed_one_left_is_swept(tmp_path):
+    with scratch_folder(tmp_path) as folder:
+        (folder / "given.png").write_bytes(b"x")
+        sweep(tmp_path)
+        assert folder.is_dir()  # its server lives
+        left = tmp_path / "heatprior-app-left"
+        left.mkdir()
+        (left / "lock").touch()
+        sweep(tmp_path)
+        assert not left.exists()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_region_stays_inside_and_on_the_grid_of_its_step():
+    region = Region.within((100, 90), -5, 37, 200, 30, 8)
+    assert region == Region(0, 32, 90, 35, 8)
+    assert region.reduced == (slice(4, 9), slice(0, 12))
+    assert region.grown(2, (100, 90)) == Region(0, 16, 90, 67, 8)
+    for bad in ((0, 0, 9, 9, 3), (0, 0, 9, 9, 128), (95, 0, 9, 9, 1), (0, 0, -5, 9, 1)):
+        with pytest.raises(InvalidInputError):
+            Region.within((100, 90), *bad)
+
+
+@pytest.mark.parametrize("shape", [(8, 6), (7, 5), (1, 9), (9, 4, 3)])
+def test_halving_takes_means(shape):
+    pixels = np.random.default_rng(0).integers(0, 256, shape).astype(np.uint8)
+    padded = np.pad(pixels, [(0, shape[0] % 2), (0, shape[1] % 2)] + [(0, 0)] * (len(shape) - 2), mode="edge")
+    means = sum(padded[i::2, j::2].astype(float) for i in (0, 1) for j in (0, 1)) / 4
+    np.testing.assert_allclose(halved(pixels), means)
+
+
+def test_what_is_shown_of_other_types_than_8_bits():
+    shown = in_8_bits(np.array([[-1.0, 0.0, 0.5, 1.0, 2.0, np.nan]]), 0.0, 1.0)
+    assert shown.tolist() == [[0, 0, 128, 255, 255, 128]]
+
+
+def test_a_quick_look_takes_the_noise_off_at_every_reduction(tmp_path):
+    picture, clean = noisy_picture(tmp_path)
+    picture.noise[0] = first_noise(picture, 0)
+    for step in (1, 2):
+        region = Region.within(picture.frame_shape, 16, 16, 64, 48, step)
+        look = quick_look(picture, 0, region, Choice(), Pace())
+        truth, noisy = clean, picture.frame(0)
+        for _ in range(step - 1):
+            truth, noisy = halved(truth), halved(noisy)
+        truth, noisy = (pixels[region.reduced] for pixels in (truth, noisy))
+        assert look.shape == truth.shape
+        assert np.std(look - truth) < 0.45 * np.std(noisy - truth)
+
+
+def test_the_pace_reduces_what_would_take_too_long():
+    pace = Pace()
+    region = Region(0, 0, 1000, 1000, 1)
+    assert pace.step_for(region, 1) > pace.step_for(Region(0, 0, 100, 100, 1), 1) == 1
+    for _ in range(30):
+        pace.learn(1_000_000, 0.01)
+    assert pace.step_for(region, 3) == 1
+
+
+def test_choices_are_read_and_said_as_the_command_line_has_them():
+    choice = Choice.read({"sigma": "20", "strength": "1.5", "pains": "fast"})
+    assert choice.level(None) == 30.0
+    assert choice.command("a b.png", "c.png", 30.0) == (
+        "heatprior denoise 'a b.png' -o c.png --sigma 30.0 --prior denoise7 --method eb"
+    )
+    assert Choice.read({}).level(None) is None
+    assert target_name("scan.nii.gz") == "scan-denoised.nii.gz"
+    for bad in ({"sigma": "-1"}, {"sigma": "nan"}, {"strength": "0"}, {"pains": "none"}, {"sigma": "x"}):
+        with pytest.raises(HeatpriorError):
+            Choice.read(bad)

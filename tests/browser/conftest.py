@@ -1,0 +1,117 @@
+"""A server of its own in a process of its own, and a real Chromium that looks at it; no console error goes unseen."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from page_server import PATIENCE, Server
+
+CHROMIUM = os.environ.get("HEATPRIOR_CHROMIUM", "")
+FLAGS = "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-sync"
+
+if not CHROMIUM:
+    collect_ignore_glob = ["test_*.py"]  # make test-app sets it
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    server = Server(tmp_path_factory.mktemp("scratch"))
+    yield server
+    server.end()
+    assert server.folders() == []  # nothing stays
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[object]:
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS.split())
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def open_page(chromium, server) -> Iterator[Callable[..., object]]:
+    """A new tab with the page; at the end, no error may have come to its console."""
+    contexts, complaints = [], []
+
+    def listen(page):
+        page.on("console", lambda message: message.type == "error" and complaints.append(message.text))
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+
+    def opened(url=None, *, expected_complaints=False, **options):
+        context = chromium.new_context(**{"viewport": {"width": 1280, "height": 800}, **options})
+        context.set_default_timeout(1000 * PATIENCE)
+        contexts.append(context)
+        page = context.new_page()
+        if not expected_complaints:
+            listen(page)
+        page.goto(url or server.url)
+        page.wait_for_selector("html[data-ready]")
+        return page
+
+    yield opened
+    for context in contexts:
+        context.close()
+    assert complaints == []
+
+
+@pytest.fixture
+def page(open_page):
+    return open_page()
+
+
+def scene(shape: tuple[int, int], seed: int = 0, sigma: float = 0.08) -> np.ndarray:
+    """Edges, shading and noise, grey levels 0 to 1."""
+    y, x = np.mgrid[: shape[0], : shape[1]] / max(shape)
+    clean = 0.35 + 0.3 * np.sin(7 * x + 3 * y) * np.cos(5 * y) + 0.25 * ((x - 0.4) ** 2 + (y - 0.3) ** 2 < 0.04)
+    return np.clip(clean + np.random.default_rng(seed).normal(0, sigma, shape), 0, 1)
+
+
+@pytest.fixture(scope="session")
+def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Files of every kind that is tried."""
+    import tifffile
+    from PIL import Image
+
+    folder = tmp_path_factory.mktemp("pictures")
+    Image.fromarray((65535 * scene((150, 190))).astype(np.uint16)).save(folder / "deep.png")
+    colours = np.stack([scene((120, 160), seed) for seed in range(3)], axis=-1)
+    Image.fromarray((255 * colours).astype(np.uint8)).save(folder / "colour.jpg", quality=95)
+    stack = np.stack([(4095 * scene((72, 88), seed)).astype(np.uint16) * 16 for seed in range(3)])
+    tifffile.imwrite(folder / "stack.tif", stack, photometric="minisblack", description="kept")
+    Image.fromarray((255 * scene((1400, 1400))).astype(np.uint8)).save(folder / "large.png")
+    (folder / "broken.png").write_bytes((folder / "deep.png").read_bytes()[:3000])
+    (folder / "text.png").write_text("not a picture")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def denoised(pictures: Path) -> Callable[..., bytes]:
+    """What `heatprior denoise` makes of a file, byte by byte."""
+    from heatprior.cli import main
+
+    made = pictures / "made"
+    made.mkdir()
+
+    def run(name: str, *options: str) -> bytes:
+        target = made / name
+        assert main(["denoise", str(pictures / name), "-o", str(target), "--force", *options]) == 0
+        return target.read_bytes()
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def axe() -> str:
+    """The source of axe-core, as npm has it."""
+    path = Path(os.environ.get("HEATPRIOR_AXE", ""))
+    if not path.is_file():
+        pytest.skip(f"axe-core is not there (npm {'failed' if shutil.which('npm') else 'is not installed'})")
+    return path.read_text()
