@@ -51,7 +51,10 @@ def denoise_block(
     if channels.dtype.kind == "f":
         as_white(white if white != 1.0 else None, channels)
     here = way.reads(wanted)
-    inside: tuple[Any, ...] = (..., *(slice(w.start - h.start, w.stop - h.start) for w, h in zip(wanted, here, strict=True)))
+    inside: tuple[Any, ...] = (
+        ...,
+        *(slice(w.start - h.start, w.stop - h.start) for w, h in zip(wanted, here, strict=True)),
+    )
     observed = channels[inside]
     clean = np.empty(observed.shape, channels.dtype)
     if channels.dtype.kind != "f" and channels.min() == channels.max():
