@@ -13,7 +13,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from measure import write_result
@@ -29,7 +29,7 @@ def photograph(path: Path) -> None:
     from PIL import Image
     from skimage import data
 
-    tile = data.astronaut()
+    tile = cast(Any, data).astronaut()
     tile = np.concatenate([tile, tile[:, ::-1]], axis=1)
     tile = np.concatenate([tile, tile[::-1]])
     counts = [-(-wanted // side) for wanted, side in zip(SHAPE, tile.shape[:2], strict=True)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
 
@@ -15,6 +16,6 @@ def write_sample(path: Path) -> None:
     from PIL import Image  # noqa: PLC0415 (slow to import)
     from skimage import data  # noqa: PLC0415
 
-    clean = data.astronaut()
+    clean = np.asarray(cast(Any, data).astronaut())
     noisy = clean + SIGMA * np.random.default_rng(SEED).standard_normal(clean.shape)
     Image.fromarray(np.clip(np.rint(noisy), 0, 255).astype(np.uint8)).save(path)
