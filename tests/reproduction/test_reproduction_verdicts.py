@@ -78,7 +78,7 @@ def test_many_levels_must_be_better_everywhere():
 def test_a_projection_that_rises_or_is_slow_is_noticed():
     fast = projection.run(np.random.default_rng(0).standard_normal((8, 9)), 30)
     assert projection._rise(fast) <= projection.ROUNDING
-    slow = projection.Run(np.array([3.0, 2.0, 2.1, 1.0]), np.ones(4))
+    slow = projection.ProjectionRun(np.array([3.0, 2.0, 2.1, 1.0]), np.ones(4))
     assert projection._rise(slow) == pytest.approx(0.1 / 3)
     case = {"excess_after_B": [slow.excess()[2]], "to_limit_after_B": [1.0], "largest_relative_rise": 0.03}
     assert [check.holds for check in projection._checks({"cases": {"slow": case}})] == [False, False]
