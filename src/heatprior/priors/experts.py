@@ -21,6 +21,7 @@ from heatprior.log_sums import log_softmax
 PAPER_COMPONENTS = 125
 PAPER_ALPHA = 1000.0
 REACHES = (1e-6, 1e6)  # responses of grey levels in [0, 1] are nowhere near either end
+DRAWN_TOGETHER = 8192  # responses, so that their responsibilities fit into the cache
 LARGEST_SPREAD = 1e6  # of the logits of an expert: a weight of exp(−1e6) is zero for every purpose
 
 
@@ -132,6 +133,24 @@ class Experts:
         shrink = np.square(tau) / variance  # 0 without noise, 1 under much noise
         mean = self.base_sigma**2 / variance * u + shrink * moments.mean
         return mean, shrink * self.base_sigma**2 + shrink**2 * moments.variance
+
+    def posterior_sample(self, u: FloatArray, tau: ArrayLike, *, rng: np.random.Generator) -> FloatArray:
+        """An exact draw of each clean response given the noisy one u: a component by its responsibility, a Gaussian."""
+        u = np.asarray(u, np.float64)
+        variance = np.broadcast_to(self.base_sigma**2 + np.square(tau), u.shape)
+        towards = np.empty(u.shape)
+        for j, log_weights in enumerate(self.log_weights):
+            own, width, drawn = (x[..., j].reshape(-1) for x in (u, variance, towards))
+            for start in range(0, len(own), DRAWN_TOGETHER):
+                some = slice(start, start + DRAWN_TOGETHER)
+                logs = log_weights - (own[some, None] - self.means) ** 2 / (2.0 * width[some, None])  # (n, L)
+                cumulative = np.cumsum(np.exp(logs - logs.max(axis=1, keepdims=True)), axis=1)
+                component = (cumulative[:, :-1] < rng.random((len(logs), 1)) * cumulative[:, -1:]).sum(axis=1)
+                drawn[some] = self.means[component]
+            towards[..., j] = drawn.reshape(u.shape[:-1])
+        shrink = 1.0 - self.base_sigma**2 / variance
+        spread = self.base_sigma * np.sqrt(shrink)
+        return np.asarray((1.0 - shrink) * u + shrink * towards + spread * rng.standard_normal(u.shape))
 
     def sample(self, count: int, tau: ArrayLike, *, rng: np.random.Generator) -> FloatArray:
         """Draws of the noisy responses, (count, J): a component by its weight, then a Gaussian around its mean."""

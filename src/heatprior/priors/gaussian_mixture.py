@@ -190,6 +190,21 @@ class GaussianMixturePrior:
         self._for_each_chunk(fill, y, sigma)
         return Posterior(mean, variance)
 
+    def posterior_sample(self, y: FloatArray, sigma: ArrayLike, *, rng: np.random.Generator) -> FloatArray:
+        """An exact draw of the clean patch given each noisy one: (..., a); brightness as observed, with its error."""
+        y = as_patches(y, self.size)
+        result = np.empty(y.shape)
+        flat = result.reshape(-1, self.size**2)
+        seeds = rng.integers(2**63, size=len(flat))  # one is used for each chunk, wherever it begins
+
+        def fill(rows: slice, components: Components) -> None:
+            own = np.random.default_rng(int(seeds[rows.start]))
+            brightness = components.sigma / self.size * own.standard_normal(len(components.sigma))
+            flat[rows] = components.draw(own) + brightness[:, None]
+
+        self._for_each_chunk(fill, y, sigma)
+        return result
+
     def sample(self, count: int, sigma: ArrayLike = 0.0, *, rng: np.random.Generator) -> FloatArray:
         """Exact draws of noisy patches without brightness, (count, a): a component by its weight, then a Gaussian."""
         if count < 0:

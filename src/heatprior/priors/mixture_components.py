@@ -80,3 +80,19 @@ class Components:
                 own = axes.T @ (self.noise / (signals[:, None] + self.noise) * u)  # what one component removes
                 spread += part * (own - removed) ** 2
         return self.y - removed.T, spread.T
+
+    def draw(self, rng: np.random.Generator) -> FloatArray:
+        """One draw of each clean patch: a component by its responsibility, then a Gaussian. (n, a), as bright as y."""
+        contrasts = len(self.prior.contrasts)
+        cumulative = np.cumsum(self.responsibilities.reshape(-1, len(self.y)), axis=0)
+        chosen = (cumulative[:-1] < rng.random(len(self.y)) * cumulative[-1]).sum(axis=0)
+        patches = np.repeat(self.y.mean(axis=1, keepdims=True), self.y.shape[1], axis=1)
+        for component in np.unique(chosen):
+            (of_it,) = np.nonzero(chosen == component)
+            shape, contrast = divmod(int(component), contrasts)
+            signals = self.prior.signals[shape, contrast][:, None]  # (d, 1)
+            kept = signals / (signals + self.noise[of_it])
+            spread = np.sqrt(kept * self.noise[of_it])
+            coordinates = kept * self.responses[shape][:, of_it] + spread * rng.standard_normal(spread.shape)
+            patches[of_it] += coordinates.T @ self.prior.axes[shape]
+        return patches

@@ -141,6 +141,15 @@ class PatchPrior:
         self._for_each_chunk(fill, y, sigma)
         return Posterior(mean, variance)
 
+    def posterior_sample(self, y: FloatArray, sigma: ArrayLike, *, rng: np.random.Generator) -> FloatArray:
+        """An exact draw of the clean patch given each noisy one: (..., a); what the filters do not see has its noise."""
+        y = as_patches(y, self.filters.size)
+        sigmas = as_sigma(sigma, y.shape[:-1])[..., None]
+        u = self.filters.analyse(y)
+        change = self.experts.posterior_sample(u, sigmas * self.filters.norms, rng=rng) - u
+        noise = sigmas * rng.standard_normal(y.shape)
+        return np.asarray(y + noise + self.filters.reconstruct(change - self.filters.analyse(noise)))
+
     def sample(self, count: int, sigma: ArrayLike = 0.0, *, rng: np.random.Generator) -> FloatArray:
         """Exact draws of noisy patches, (count, a): Y = Σ_j k_j Z_j / ‖k_j‖², Z_j from psi_j (Corollary 2.1).
 

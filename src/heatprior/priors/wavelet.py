@@ -93,6 +93,18 @@ class WaveletPrior(BandPrior[WaveletBasis]):
         variance = np.square(sigmas)[..., 0] + self._put_back(variances, shape, squared=True)
         return Posterior(of_type(images + self.synthesise(changes, shape), y), of_type(variance, y))
 
+    def posterior_sample(self, y: FloatArray, sigma: ArrayLike, *, rng: np.random.Generator) -> FloatArray:
+        """An exact draw of the clean image given each noisy one, coefficient by coefficient: (..., H, W)."""
+        images, sigmas = self._checked(y, sigma)
+        noise = sigmas[..., 0] * rng.standard_normal(images.shape)  # what is left of it where no band sees
+        changes = []
+        for xi, (c, expert), (n, _) in zip(
+            self.norms, self._coefficients(images), self._coefficients(noise), strict=True
+        ):
+            drawn = expert.posterior_sample(xi * c[..., None], xi * sigmas, rng=rng)[..., 0] / xi
+            changes.append(drawn - c - n)
+        return np.asarray(images + noise + self.synthesise(changes, images.shape[-2:]))
+
     def sample(
         self, count: int, sigma: ArrayLike = 0.0, *, rng: np.random.Generator, shape: Shape = (SIDE, SIDE)
     ) -> FloatArray:
