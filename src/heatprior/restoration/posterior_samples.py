@@ -1,0 +1,98 @@
+"""Images that the clean one might be, given the noisy one: for a flicker picture, and for error bars of measurements.
+
+Priors of whole images are drawn from exactly, coefficient by coefficient. Of priors of patches each patch is drawn exactly;
+where patches overlap, their deviations from the posterior mean are added and divided by the root of their number, so
+that a pixel varies as much as in one patch, and neighbours go together as they do there. The deviations are then
+scaled to the standard errors of the denoised image, around which the draws lie.
+"""
+
+from __future__ import annotations
+
+from os import PathLike
+from typing import Protocol, cast
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from heatprior.arrays import FloatArray
+from heatprior.errors import InvalidInputError
+from heatprior.kernels.grids import Grid
+from heatprior.kernels.patches import extract
+from heatprior.pixels.inputs import as_pixels, as_white
+from heatprior.priors.protocol import DiffusedPrior, ImagePrior, Posterior, Prior
+from heatprior.restoration.denoising import denoise
+from heatprior.zoo import as_prior
+
+LEAST_VARIANCE = 1e-12
+
+
+class Drawable(Protocol):
+    """A prior whose posterior can be drawn from."""
+
+    def posterior(self, y: FloatArray, sigma: ArrayLike) -> Posterior:
+        """Mean and variance."""
+        ...
+
+    def posterior_sample(self, y: FloatArray, sigma: ArrayLike, *, rng: np.random.Generator) -> FloatArray:
+        """A draw for each y."""
+        ...
+
+
+def posterior_samples(
+    image: ArrayLike,
+    sigma: float,
+    count: int = 1,
+    *,
+    prior: str | PathLike[str] | DiffusedPrior = "mixture",
+    rng: np.random.Generator,
+    white: float | None = None,
+) -> FloatArray:
+    """Draws of the clean image given a grey one (H, W) with noise `sigma`: (count, H, W), floats in its units.
+
+    `sigma`, `prior` and `white` are those of `denoise`; the prior is one of patches, a mixture, or a wavelet prior.
+    """
+    pixels = as_pixels(image)
+    if pixels.ndim != 2 or np.isnan(pixels).any():
+        raise InvalidInputError(f"the image has shape {pixels.shape} or holds NaN; expected a whole grey image (H, W)")
+    if not 0 < sigma < np.inf:
+        raise InvalidInputError(f"sigma is {sigma:g}; expected a positive number, in the units of the image")
+    if count < 0:
+        raise InvalidInputError(f"count is {count}; expected 0 or more")
+    full, model = as_white(white, pixels), as_prior(prior)
+    if not hasattr(model, "posterior_sample"):
+        raise InvalidInputError("the prior cannot be drawn from given a noisy image; take 'mixture', 'patch7', 'wavelet'")
+    grey = np.asarray(pixels, np.float64) / full
+    if not model.patch_shape:
+        drawn = [_of_whole_image(grey, sigma / full, model, rng) for _ in range(count)]
+        return np.array(drawn).reshape(count, *grey.shape) * full
+    clean, error = denoise(grey, sigma / full, prior=prior, white=1.0, return_error=True)
+    drawn = [clean + error * _deviation(grey, sigma / full, model, rng) for _ in range(count)]
+    return np.array(drawn).reshape(count, *grey.shape) * full
+
+
+def _deviation(image: FloatArray, sigma: float, prior: Prior, rng: np.random.Generator) -> FloatArray:
+    """From the posterior means of patches on a grid, over its standard deviation, pixel by pixel: (H, W)."""
+    drawable, size = cast(Drawable, prior), prior.patch_shape[0]
+    stride = max(1, size // 2)
+    grid = Grid(stride, int(rng.integers(stride)))
+    patches = extract(image, size, grid)
+    mean, variance = drawable.posterior(patches, sigma)
+    deviations = drawable.posterior_sample(patches, sigma, rng=rng) - mean
+    rows, columns = (grid.starts(length, size) for length in image.shape)
+    total, spread = np.zeros(image.shape), np.zeros(image.shape)
+    for values, where in ((deviations, total), (variance, spread)):
+        placed = values.reshape(len(rows), len(columns), size, size)
+        for i in range(size):
+            for j in range(size):
+                where[np.ix_(rows + i, columns + j)] += placed[:, :, i, j]
+    return np.asarray(total / np.sqrt(np.maximum(spread, LEAST_VARIANCE)))
+
+
+def _of_whole_image(image: FloatArray, sigma: float, prior: Prior, rng: np.random.Generator) -> FloatArray:
+    """An exact draw of an image that is mirrored beyond its edges, as far as the prior asks for."""
+    whole = cast(ImagePrior, prior)
+    sides = [(whole.margin, whole.margin + -(length + 2 * whole.margin) % whole.unit) for length in image.shape]
+    mirrored = np.pad(image, sides, mode="symmetric")
+    drawn = cast(Drawable, prior).posterior_sample(mirrored, sigma, rng=rng)
+    (top, _), (left, _) = sides
+    return drawn[top : top + image.shape[0], left : left + image.shape[1]]

@@ -1,0 +1,94 @@
+"""Errors of a denoised image without the truth: exact where the denoiser is a posterior mean that is known."""
+
+import numpy as np
+import pytest
+
+from heatprior.errors import InvalidInputError, PriorFileError
+from heatprior.restoration.standard_errors import (
+    Calibration,
+    calibration_on,
+    expected_quality,
+    probe,
+    probed_variance,
+)
+
+SHAPE = (120, 130)
+SIGMA = 0.1
+SIGNAL = np.where(np.arange(SHAPE[1]) < SHAPE[1] // 2, 0.02, 0.2)  # standard deviation of the clean image, by column
+
+
+def wiener(noisy):
+    """The posterior mean of independent Gaussian pixels of mean zero."""
+    return noisy * SIGNAL**2 / (SIGNAL**2 + SIGMA**2)
+
+
+def trial(seed, denoiser=wiener, sigma=SIGMA):
+    rng = np.random.default_rng(seed)
+    clean = SIGNAL * rng.standard_normal(SHAPE)
+    noisy = clean + sigma * rng.standard_normal(SHAPE)
+    denoised = denoiser(noisy)
+    return clean, noisy, denoised, probe(denoiser, noisy, denoised, SIGMA * rng.choice([-1.0, 1.0], SHAPE))
+
+
+def test_the_probed_variance_of_a_posterior_mean_is_the_posterior_variance():
+    variance = probed_variance(trial(0)[3])
+    expected = SIGNAL**2 * SIGMA**2 / (SIGNAL**2 + SIGMA**2)
+    inside = np.abs(np.arange(SHAPE[1]) - SHAPE[1] / 2) > 12  # where neighbours are alike
+    np.testing.assert_allclose(variance[:, inside], np.broadcast_to(expected, SHAPE)[:, inside], rtol=1e-5)
+
+
+def test_intervals_cover_what_they_say():
+    clean, _, denoised, found = trial(1)
+    inside = np.abs(clean - denoised) < 1.645 * np.sqrt(probed_variance(found))
+    assert 0.88 < inside.mean() < 0.92
+
+
+def test_intervals_of_a_denoiser_that_does_too_little_do_not():
+    clean, _, denoised, found = trial(1, lambda noisy: 0.5 * noisy)
+    inside = np.abs(clean - denoised) < 1.645 * np.sqrt(probed_variance(found))
+    assert not 0.85 < inside.mean() < 0.95
+
+
+@pytest.mark.parametrize("denoiser", [wiener, lambda noisy: 0.5 * noisy, lambda noisy: np.clip(noisy, -0.1, 0.1)])
+def test_the_expected_quality_is_the_true_one_within_its_error(denoiser):
+    deviations = []
+    for seed in range(8):
+        clean, noisy, denoised, found = trial(seed, denoiser)
+        quality = expected_quality(noisy, denoised, np.array(SIGMA**2), found, 1.0)
+        assert quality.stderr < 0.3
+        true = -10.0 * np.log10(np.mean((denoised - clean) ** 2))
+        deviations.append((quality.psnr - true) / quality.stderr)
+    assert np.abs(deviations).max() < 4.0
+    assert abs(np.mean(deviations)) < 4.0 / np.sqrt(len(deviations))
+
+
+def test_it_is_not_the_true_one_if_the_noise_is_another():
+    clean, noisy, denoised, found = trial(0, sigma=1.3 * SIGMA)
+    quality = expected_quality(noisy, denoised, np.array(SIGMA**2), found, 1.0)
+    assert abs(quality.psnr + 10.0 * np.log10(np.mean((denoised - clean) ** 2))) > 4.0 * quality.stderr
+
+
+def test_missing_pixels_have_no_error_and_no_influence():
+    _, noisy, denoised, found = trial(0)
+    with_gap = found._replace(answer=np.where(np.arange(SHAPE[1]) == 3, np.nan, found.answer))
+    variance = probed_variance(with_gap)
+    assert np.isnan(variance[:, 3]).all()
+    np.testing.assert_allclose(variance[:, 4:60], probed_variance(found)[:, 4:60], rtol=1e-4)
+    assert np.isfinite(expected_quality(noisy, denoised, np.array(SIGMA**2), with_gap, 1.0).psnr)
+    nothing = found._replace(answer=np.full(SHAPE, np.nan))
+    with pytest.raises(InvalidInputError, match="every pixel"):
+        expected_quality(noisy, denoised, np.array(SIGMA**2), nothing, 1.0)
+
+
+def test_a_calibration_is_straight_in_log_sigma():
+    table = Calibration((0.01, 0.1), (1.0, 2.0), (0.0, 0.2))
+    middle = table.variance(np.array(1.0), np.array(np.sqrt(0.001)))
+    assert middle == pytest.approx(1.5 + 0.1 * 0.001)
+
+
+@pytest.mark.parametrize(
+    "entry", [{"sigmas": [1.0]}, 3, {"sigmas": [0.1, 0.05], "slopes": [1, 1], "floors": [0, 0]}, {"sigmas": [], "slopes": [], "floors": []}]
+)
+def test_a_card_that_makes_no_sense_is_refused(entry):
+    with pytest.raises(PriorFileError, match="standard_errors"):
+        calibration_on({"standard_errors": entry})
