@@ -55,11 +55,11 @@ def test_the_examples_of_the_readme_run():
     assert names["mean"].shape == names["score"].shape == (1000, 49)
 
 
-def test_every_item_of_the_paper_stands_in_the_readme():
+def test_every_item_of_the_paper_stands_in_the_page_of_the_reproduction():
     from heatprior.reproduction.items import ITEMS
 
-    readme = (ROOT / "README.md").read_text()
-    rows = re.findall(r"^\| [^|]+ \| `([\w-]+)` \| `(experiments/\w+\.py)` \|", readme, flags=re.MULTILINE)
+    page = (ROOT / "docs" / "reproduction.md").read_text()
+    rows = re.findall(r"^\| [^|]+ \| `([\w-]+)` \| `(experiments/\w+\.py)` \|", page, flags=re.MULTILINE)
     assert [name for name, _ in rows] == [item.name for item in ITEMS]
     assert [script for _, script in rows if not (ROOT / script).is_file()] == []
 
