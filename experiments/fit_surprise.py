@@ -2,7 +2,7 @@
 
     python experiments/fit_surprise.py [--data DIR]
 
-From the training images of BSDS500, which the prior has seen, every sixteenth of them; changes nothing else in the prior's file.
+From every sixteenth of the training images of BSDS500, which the prior has seen. Nothing else in its file changes.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def main() -> None:
     for number, path in enumerate(tqdm(files, leave=False, disable=None)):
         clean = read_grey(path) / np.float32(255)
         for values, level in zip(found, LEVELS, strict=True):
-            values += log_densities(with_noise(clean, number, level / 255), level / 255, prior).ravel().tolist()
+            values.extend(log_densities(with_noise(clean, number, level / 255), level / 255, prior).ravel().tolist())
     table = [[round(float(q), 2) for q in np.quantile(values, PARTS)] for values in found]
     path = FOLDER / "mixture.safetensors"
     contents = read_prior_file(path)

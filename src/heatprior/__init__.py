@@ -32,12 +32,15 @@ if TYPE_CHECKING:
     from heatprior.priors.wavelet import WaveletPrior
     from heatprior.restoration.adaptation import adapt
     from heatprior.restoration.denoising import denoise
+    from heatprior.restoration.denoising_errors import denoise_with_error
     from heatprior.restoration.operators.blur import Blur
     from heatprior.restoration.operators.downsample import Downsample
     from heatprior.restoration.operators.fourier import Fourier
     from heatprior.restoration.operators.mask import Mask
     from heatprior.restoration.plug_and_play import RestoringStep
+    from heatprior.restoration.posterior_samples import posterior_samples
     from heatprior.restoration.restore import restore
+    from heatprior.restoration.surprise import surprise
     from heatprior.zoo import load
 
 # Where each public name lives. They are imported when first used: `import heatprior` costs nothing.
@@ -71,12 +74,15 @@ _HOME = {
     "WaveletPrior": "priors.wavelet",
     "adapt": "restoration.adaptation",
     "denoise": "restoration.denoising",
+    "denoise_with_error": "restoration.denoising_errors",
     "estimate_noise": "noise.estimation",
     "estimate_sigma": "noise.levels",
     "load": "zoo",
     "noise_map": "noise.estimation",
     "noise_profile": "noise.estimation",
+    "posterior_samples": "restoration.posterior_samples",
     "restore": "restoration.restore",
+    "surprise": "restoration.surprise",
     "train": "learning.train",
     "tweedie": "priors.protocol",
 }
@@ -111,12 +117,15 @@ __all__ = [
     "WaveletPrior",
     "adapt",
     "denoise",
+    "denoise_with_error",
     "estimate_noise",
     "estimate_sigma",
     "load",
     "noise_map",
     "noise_profile",
+    "posterior_samples",
     "restore",
+    "surprise",
     "train",
     "tweedie",
 ]

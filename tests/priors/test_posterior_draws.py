@@ -22,7 +22,9 @@ def wavelet_prior():
 
 def noisy(prior, rng):
     return (
-        prior.sample(1, SIGMA, rng=rng, shape=(8, 8)) if isinstance(prior, WaveletPrior) else prior.sample(8, SIGMA, rng=rng)
+        prior.sample(1, SIGMA, rng=rng, shape=(8, 8))
+        if isinstance(prior, WaveletPrior)
+        else prior.sample(8, SIGMA, rng=rng)
     )
 
 

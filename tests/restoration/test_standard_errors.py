@@ -7,7 +7,7 @@ from heatprior.errors import InvalidInputError, PriorFileError
 from heatprior.restoration.standard_errors import (
     Calibration,
     calibration_on,
-    expected_quality,
+    predicted_psnr,
     probe,
     probed_variance,
 )
@@ -50,11 +50,11 @@ def test_intervals_of_a_denoiser_that_does_too_little_do_not():
 
 
 @pytest.mark.parametrize("denoiser", [wiener, lambda noisy: 0.5 * noisy, lambda noisy: np.clip(noisy, -0.1, 0.1)])
-def test_the_expected_quality_is_the_true_one_within_its_error(denoiser):
+def test_the_predicted_psnr_is_the_true_one_within_its_error(denoiser):
     deviations = []
     for seed in range(8):
         clean, noisy, denoised, found = trial(seed, denoiser)
-        quality = expected_quality(noisy, denoised, np.array(SIGMA**2), found, 1.0)
+        quality = predicted_psnr(noisy, denoised, np.array(SIGMA**2), found, 1.0)
         assert quality.stderr < 0.3
         true = -10.0 * np.log10(np.mean((denoised - clean) ** 2))
         deviations.append((quality.psnr - true) / quality.stderr)
@@ -64,7 +64,7 @@ def test_the_expected_quality_is_the_true_one_within_its_error(denoiser):
 
 def test_it_is_not_the_true_one_if_the_noise_is_another():
     clean, noisy, denoised, found = trial(0, sigma=1.3 * SIGMA)
-    quality = expected_quality(noisy, denoised, np.array(SIGMA**2), found, 1.0)
+    quality = predicted_psnr(noisy, denoised, np.array(SIGMA**2), found, 1.0)
     assert abs(quality.psnr + 10.0 * np.log10(np.mean((denoised - clean) ** 2))) > 4.0 * quality.stderr
 
 
@@ -74,10 +74,10 @@ def test_missing_pixels_have_no_error_and_no_influence():
     variance = probed_variance(with_gap)
     assert np.isnan(variance[:, 3]).all()
     np.testing.assert_allclose(variance[:, 4:60], probed_variance(found)[:, 4:60], rtol=1e-4)
-    assert np.isfinite(expected_quality(noisy, denoised, np.array(SIGMA**2), with_gap, 1.0).psnr)
+    assert np.isfinite(predicted_psnr(noisy, denoised, np.array(SIGMA**2), with_gap, 1.0).psnr)
     nothing = found._replace(answer=np.full(SHAPE, np.nan))
     with pytest.raises(InvalidInputError, match="every pixel"):
-        expected_quality(noisy, denoised, np.array(SIGMA**2), nothing, 1.0)
+        predicted_psnr(noisy, denoised, np.array(SIGMA**2), nothing, 1.0)
 
 
 def test_a_calibration_is_straight_in_log_sigma():
@@ -87,7 +87,13 @@ def test_a_calibration_is_straight_in_log_sigma():
 
 
 @pytest.mark.parametrize(
-    "entry", [{"sigmas": [1.0]}, 3, {"sigmas": [0.1, 0.05], "slopes": [1, 1], "floors": [0, 0]}, {"sigmas": [], "slopes": [], "floors": []}]
+    "entry",
+    [
+        {"sigmas": [1.0]},
+        3,
+        {"sigmas": [0.1, 0.05], "slopes": [1, 1], "floors": [0, 0]},
+        {"sigmas": [], "slopes": [], "floors": []},
+    ],
 )
 def test_a_card_that_makes_no_sense_is_refused(entry):
     with pytest.raises(PriorFileError, match="standard_errors"):

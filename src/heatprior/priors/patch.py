@@ -142,7 +142,7 @@ class PatchPrior:
         return Posterior(mean, variance)
 
     def posterior_sample(self, y: FloatArray, sigma: ArrayLike, *, rng: np.random.Generator) -> FloatArray:
-        """An exact draw of the clean patch given each noisy one: (..., a); what the filters do not see has its noise."""
+        """An exact draw of the clean patch given each noisy one: (..., a); what no filter sees has its noise."""
         y = as_patches(y, self.filters.size)
         sigmas = as_sigma(sigma, y.shape[:-1])[..., None]
         u = self.filters.analyse(y)

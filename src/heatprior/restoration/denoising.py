@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from os import PathLike
 from typing import Any, NamedTuple
@@ -38,6 +38,25 @@ from heatprior.zoo import as_prior, shipped
 ROWS_AT_ONCE = 64  # that are converted to the type of the result at a time
 SCALES_OF_CORRELATED_NOISE = 2  # an error of its spectrum weighs more at every further scale
 ESTIMATING_PART = 0.15  # of the time of denoising blindly, about
+
+
+class Plan(NamedTuple):
+    """An image that has been looked at: its pixels, its noise in its units and shape, and how it will be denoised."""
+
+    pixels: NDArray[Any]
+    channel_axis: int | None
+    sigmas: FloatArray  # (..., channels, H, W)
+    profiles: Sequence[NoiseProfile | None]
+    full: float
+    denoise_channel: Callable[..., FloatArray]
+    card: Mapping[str, Any]  # of the prior
+    report: NoiseReport | None
+
+    def run(self, pixels: NDArray[Any], progress: Progress | None = None) -> NDArray[Any]:
+        """Denoise these pixels, or others of the same shape with the same noise."""
+        return _denoised(
+            pixels, self.channel_axis, self.sigmas, self.profiles, self.full, self.denoise_channel, progress
+        )
 
 
 class Denoised(NamedTuple):
@@ -124,6 +143,37 @@ def denoise_and_report(
     progress: Progress | None = None,
 ) -> Denoised:
     """As `denoise`, together with what was found of the noise."""
+    plan, progress = planned(
+        image,
+        sigma,
+        noise=noise,
+        quality=quality,
+        prior=prior,
+        method=method,
+        adapt=adapt,
+        scales=scales,
+        channel_axis=channel_axis,
+        white=white,
+        progress=progress,
+    )
+    return Denoised(plan.run(plan.pixels, progress), plan.report)
+
+
+def planned(
+    image: ArrayLike,
+    sigma: ArrayLike | None = None,
+    *,
+    noise: str | NoiseProfile = "auto",
+    quality: str = "default",
+    prior: str | PathLike[str] | DiffusedPrior | None = None,
+    method: str = "hqs",
+    adapt: bool = False,
+    scales: int | None = None,
+    channel_axis: int | None = None,
+    white: float | None = None,
+    progress: Progress | None = None,
+) -> tuple[Plan, Progress | None]:
+    """What `denoise` will do with an image, checked and with its noise estimated; and what is left of the progress."""
     pixels = as_pixels(image)
     channels = as_channels(pixels, channel_axis)
     if channel_axis is None and pixels.ndim > 2 and pixels.shape[-1] in (3, 4):
@@ -158,7 +208,7 @@ def denoise_and_report(
     recipe = Recipe(METHODS[method], adapt, scales or usual)
     symmetries = 1 if correlated else QUALITIES[quality].symmetries  # of which correlated noise has fewer
     denoise_channel = over_symmetries(partial(recipe.follow, prior=model), symmetries)
-    return Denoised(_denoised(pixels, channel_axis, sigmas, profiles, full, denoise_channel, progress), report)
+    return Plan(pixels, channel_axis, sigmas, profiles, full, denoise_channel, model.card, report), progress
 
 
 def _denoised(

@@ -1,7 +1,7 @@
 """Images that the clean one might be, given the noisy one: for a flicker picture, and for error bars of measurements.
 
-Priors of whole images are drawn from exactly, coefficient by coefficient. Of priors of patches each patch is drawn exactly;
-where patches overlap, their deviations from the posterior mean are added and divided by the root of their number, so
+Priors of whole images are drawn from exactly, coefficient by coefficient. Of priors of patches each patch is drawn
+exactly; where patches overlap, their deviations from the posterior mean are added and divided by the root of their number, so
 that a pixel varies as much as in one patch, and neighbours go together as they do there. The deviations are then
 scaled to the standard errors of the denoised image, around which the draws lie.
 """
@@ -20,7 +20,7 @@ from heatprior.kernels.grids import Grid
 from heatprior.kernels.patches import extract
 from heatprior.pixels.inputs import as_pixels, as_white
 from heatprior.priors.protocol import DiffusedPrior, ImagePrior, Posterior, Prior
-from heatprior.restoration.denoising import denoise
+from heatprior.restoration.denoising_errors import denoise_with_error
 from heatprior.zoo import as_prior
 
 LEAST_VARIANCE = 1e-12
@@ -60,12 +60,12 @@ def posterior_samples(
         raise InvalidInputError(f"count is {count}; expected 0 or more")
     full, model = as_white(white, pixels), as_prior(prior)
     if not hasattr(model, "posterior_sample"):
-        raise InvalidInputError("the prior cannot be drawn from given a noisy image; take 'mixture', 'patch7', 'wavelet'")
+        raise InvalidInputError("the prior has no posterior to draw from; take 'mixture', 'patch7' or 'wavelet'")
     grey = np.asarray(pixels, np.float64) / full
     if not model.patch_shape:
         drawn = [_of_whole_image(grey, sigma / full, model, rng) for _ in range(count)]
         return np.array(drawn).reshape(count, *grey.shape) * full
-    clean, error = denoise(grey, sigma / full, prior=prior, white=1.0, return_error=True)
+    clean, error, _, _ = denoise_with_error(grey, sigma / full, prior=prior, white=1.0)
     drawn = [clean + error * _deviation(grey, sigma / full, model, rng) for _ in range(count)]
     return np.array(drawn).reshape(count, *grey.shape) * full
 

@@ -24,7 +24,9 @@ from scipy.ndimage import gaussian_filter
 from heatprior.arrays import FloatArray
 from heatprior.errors import InvalidInputError, PriorFileError
 
-PROBE = 0.1  # of the noise, added to probe: much less, and the choice among shapes hides its jumps; more is no derivative
+PROBE = (
+    0.1  # of the noise, added to probe: much less, and the choice among shapes hides its jumps; more is no derivative
+)
 WIDTH = 3.0  # pixels over which neighbours share an average, the standard deviation of a Gaussian
 LEAST_PART = 1e-3  # of the variance of the noise: no pixel is known better
 CARD_ENTRY = "standard_errors"
@@ -38,7 +40,7 @@ class Probe(NamedTuple):
     answer: FloatArray  # (f(y + n/10) − f(y)) · 10
 
 
-class Quality(NamedTuple):
+class PredictedPsnr(NamedTuple):
     """The PSNR that a denoised image is expected to have, in dB, and the standard error of that."""
 
     psnr: float
@@ -78,7 +80,9 @@ def calibration_on(card: Mapping[str, Any]) -> Calibration:
         raise PriorFileError(f'"{CARD_ENTRY}" of the prior\'s card: {error}') from error
 
 
-def probe(denoise: Callable[[FloatArray], FloatArray], noisy: FloatArray, clean: FloatArray, drawn: FloatArray) -> Probe:
+def probe(
+    denoise: Callable[[FloatArray], FloatArray], noisy: FloatArray, clean: FloatArray, drawn: FloatArray
+) -> Probe:
     """Denoise once more, with a tenth of the noise `drawn` added; `clean` is the image denoised without it."""
     return Probe(drawn, (denoise(noisy + PROBE * drawn) - clean) / PROBE)
 
@@ -93,9 +97,9 @@ def probed_variance(found: Probe) -> FloatArray:
     return np.where(known, np.maximum(mean, 0.0), np.nan)
 
 
-def expected_quality(
+def predicted_psnr(
     noisy: FloatArray, clean: FloatArray, variance: FloatArray, found: Probe, white: float, doubt: float = 0.0
-) -> Quality:
+) -> PredictedPsnr:
     """The PSNR by Stein's unbiased risk estimate; `variance` is that of the noise of every pixel.
 
     Its error has three parts: the noise has not exactly the variance that it should have (as far as the denoiser does not
@@ -117,4 +121,4 @@ def expected_quality(
     error = float(np.sqrt(max(by_noise, 0.0) / count + by_draw / count + by_level**2))
     risk = max(risk, error / 2.0, LEAST_PART * whole)  # an estimate of nearly nothing may come out negative
     decibels = 10.0 / np.log(10.0)
-    return Quality(float(decibels * np.log(white**2 / risk)), float(decibels * error / risk))
+    return PredictedPsnr(float(decibels * np.log(white**2 / risk)), float(decibels * error / risk))
