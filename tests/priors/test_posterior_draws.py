@@ -21,11 +21,9 @@ def wavelet_prior():
 
 
 def noisy(prior, rng):
-    return (
-        prior.sample(1, SIGMA, rng=rng, shape=(8, 8))
-        if isinstance(prior, WaveletPrior)
-        else prior.sample(8, SIGMA, rng=rng)
-    )
+    if isinstance(prior, WaveletPrior):
+        return prior.sample(1, SIGMA, rng=rng, shape=(8, 8))
+    return prior.sample(8, SIGMA, rng=rng)
 
 
 def worst_deviation(prior, told, rng):

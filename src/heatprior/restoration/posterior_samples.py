@@ -1,8 +1,8 @@
 """Images that the clean one might be, given the noisy one: for a flicker picture, and for error bars of measurements.
 
 Priors of whole images are drawn from exactly, coefficient by coefficient. Of priors of patches each patch is drawn
-exactly; where patches overlap, their deviations from the posterior mean are added and divided by the root of their number, so
-that a pixel varies as much as in one patch, and neighbours go together as they do there. The deviations are then
+exactly; where patches overlap, their deviations from the posterior mean are added and divided by the root of their
+number, so that a pixel varies as much as in one patch, and neighbours go together as they do there. The deviations are then
 scaled to the standard errors of the denoised image, around which the draws lie.
 """
 

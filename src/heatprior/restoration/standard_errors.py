@@ -24,9 +24,8 @@ from scipy.ndimage import gaussian_filter
 from heatprior.arrays import FloatArray
 from heatprior.errors import InvalidInputError, PriorFileError
 
-PROBE = (
-    0.1  # of the noise, added to probe: much less, and the choice among shapes hides its jumps; more is no derivative
-)
+PROBE = 0.1  # of the noise: much less, and jumps between shapes go unseen; much more is no derivative
+
 WIDTH = 3.0  # pixels over which neighbours share an average, the standard deviation of a Gaussian
 LEAST_PART = 1e-3  # of the variance of the noise: no pixel is known better
 CARD_ENTRY = "standard_errors"
@@ -102,8 +101,8 @@ def predicted_psnr(
 ) -> PredictedPsnr:
     """The PSNR by Stein's unbiased risk estimate; `variance` is that of the noise of every pixel.
 
-    Its error has three parts: the noise has not exactly the variance that it should have (as far as the denoiser does not
-    see that), one draw is not the trace, and `doubt`, the relative error of the variance where that was estimated.
+    Its error has three parts: the noise has not exactly the variance that it should have (as far as the denoiser does
+    not see that), one draw is not the trace, and `doubt`, the relative error of the variance where that was estimated.
     """
     product = found.drawn * found.answer
     known = np.isfinite(product)

@@ -1,7 +1,7 @@
 """Where an image is unlike what a prior knows: how likely each patch is, beside what noisy photographs give.
 
-The density of noisy patches is exact at every noise level, so the log-density of each patch can be compared with that of
-patches of photographs under the same noise: p is the part of those that are less likely. Photographs give every p as
+The density of noisy patches is exact at every noise level, so the log-density of each patch can be compared with that
+of patches of photographs under the same noise: p is the part of those that are less likely. Photographs give every p as
 often as every other. Patches with p near 0 are stranger than the noise explains (text, drawings, too small a sigma),
 those near 1 are too plain (too large a sigma, grey levels that are not what full scale says).
 """
@@ -98,7 +98,7 @@ def log_densities(image: FloatArray, sigma: float, prior: DiffusedPrior) -> Floa
 
 @dataclass(frozen=True)
 class Photographs:
-    """Quantiles of the log-density of noisy patches of photographs, (sigmas, PARTS), at some noise levels, ascending."""
+    """Quantiles of the log-density of noisy patches of photographs, (sigmas, PARTS), by noise level, ascending."""
 
     sigmas: FloatArray
     table: FloatArray
