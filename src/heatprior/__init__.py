@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from heatprior.restoration.plug_and_play import RestoringStep
     from heatprior.restoration.posterior_samples import posterior_samples
     from heatprior.restoration.restore import restore
-    from heatprior.restoration.surprise import surprise
     from heatprior.zoo import load
 
 # Where each public name lives. They are imported when first used: `import heatprior` costs nothing.
@@ -82,7 +81,6 @@ _HOME = {
     "noise_profile": "noise.estimation",
     "posterior_samples": "restoration.posterior_samples",
     "restore": "restoration.restore",
-    "surprise": "restoration.surprise",
     "train": "learning.train",
     "tweedie": "priors.protocol",
 }
@@ -125,7 +123,6 @@ __all__ = [
     "noise_profile",
     "posterior_samples",
     "restore",
-    "surprise",
     "train",
     "tweedie",
 ]

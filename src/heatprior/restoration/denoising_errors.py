@@ -13,9 +13,9 @@ from heatprior.errors import InvalidInputError
 from heatprior.kernels.row_bands import Progress, span_of
 from heatprior.noise.estimation import NoiseReport
 from heatprior.pixels.channels import is_alpha
-from heatprior.pixels.inputs import as_channels
+from heatprior.pixels.inputs import as_channels, integer_limits
 from heatprior.priors.protocol import DiffusedPrior
-from heatprior.restoration.denoising import Plan, as_type, planned
+from heatprior.restoration.denoising import Plan, planned
 from heatprior.restoration.standard_errors import (
     PredictedPsnr,
     Probe,
@@ -83,7 +83,7 @@ def denoise_with_error(
     as_channels(error, channel_axis)[...] = np.where(planes.drawn == 0.0, 0.0, plan.full * np.sqrt(variance))
     observed, denoised = (as_channels(values, channel_axis) for values in (noisy, clean))
     predicted = predicted_psnr(observed, denoised, np.square(plan.sigmas), planes, plan.full, _doubt(plan.report))
-    return DenoisedWithError(as_type(clean, plan.pixels.dtype), error, predicted, plan.report)
+    return DenoisedWithError(_as_type(clean, plan.pixels.dtype), error, predicted, plan.report)
 
 
 def _drawn(plan: Plan) -> FloatArray:
@@ -106,3 +106,8 @@ def _doubt(report: NoiseReport | None) -> float:
         for channel in report.channels
     ]
     return float(np.mean(errors))
+
+
+def _as_type(values: FloatArray, dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Floats as pixels of a type: rounded and clipped if they are integers."""
+    return (values if dtype.kind == "f" else np.clip(np.rint(values), *integer_limits(dtype))).astype(dtype)

@@ -2,8 +2,8 @@
 
 Priors of whole images are drawn from exactly, coefficient by coefficient. Of priors of patches each patch is drawn
 exactly; where patches overlap, their deviations from the posterior mean are added and divided by the root of their
-number, so that a pixel varies as much as in one patch, and neighbours go together as they do there. The deviations are then
-scaled to the standard errors of the denoised image, around which the draws lie.
+number, so that a pixel varies as much as in one patch, and neighbours go together as they do there. The deviations are
+then scaled to the standard errors of the denoised image, around which the draws lie.
 """
 
 from __future__ import annotations
