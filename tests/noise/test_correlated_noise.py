@@ -13,10 +13,11 @@ from heatprior.noise.correlated import (
 )
 from heatprior.noise.profiles import NoiseProfile, StationaryNoise
 from heatprior.noise.stationary import covariance_without_brightness, fit_power
-from heatprior.noise_model import NoiseSpectrum
+from heatprior.noise_model import NoiseMap, NoiseSpectrum
 from heatprior.priors.correlated_mixture import CorrelatedMixture
 from heatprior.priors.gaussian_mixture import GaussianMixturePrior
 from heatprior.priors.noise_expectation import expected_noise
+from heatprior.restoration.qualities import in_symmetry, over_symmetries
 
 SIDE = 16
 FREQUENCIES = np.fft.fftfreq(SIDE)
@@ -119,3 +120,18 @@ def test_a_profile_is_the_same_after_a_file_and_refuses_what_is_none(tmp_path):
     (tmp_path / "other.json").write_text("{}")
     with pytest.raises(InvalidInputError, match="is no noise profile"):
         NoiseProfile.load(tmp_path / "other.json")
+
+
+def test_all_symmetries_of_an_image_turn_the_noise_with_it():
+    noisy = np.random.default_rng(0).normal(0.5, 0.1, (24, 20)).astype(np.float32)
+    tilted = np.exp(-((np.add.outer(2 * FREQUENCIES, FREQUENCIES) / 0.3) ** 2)) + 0.05  # of no symmetry but S(−f)
+    levels = np.linspace(0.05, 0.1, 24, dtype=np.float32)[:, None] * np.ones(20, np.float32)
+    noise = NoiseMap(levels.__getitem__, 0.05, 0.1, NoiseSpectrum(tilted))
+    seen = []
+    over_symmetries(lambda image, noise, **_: seen.append(noise) or image, 8)(noisy, noise)
+    for number, turned in enumerate(seen):
+        np.testing.assert_allclose(turned.rows(slice(None)), in_symmetry(levels, number))
+        field = turned.spectrum.autocovariance  # the lags turn as pixels do
+        expected = np.fft.ifftshift(in_symmetry(np.fft.fftshift(noise.spectrum.autocovariance)[1:, 1:], number))
+        np.testing.assert_allclose(np.fft.ifftshift(np.fft.fftshift(field)[1:, 1:]), expected, atol=1e-12)
+    assert np.abs(seen[1].spectrum.power - noise.spectrum.power).max() > 0.1  # the control

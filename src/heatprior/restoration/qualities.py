@@ -14,7 +14,7 @@ import numpy as np
 
 from heatprior.arrays import FloatArray
 from heatprior.kernels.row_bands import Progress, part_of
-from heatprior.noise_model import Noise, as_noise
+from heatprior.noise_model import ConstantNoise, Noise, NoiseMap, NoiseSpectrum
 
 
 class Quality(NamedTuple):
@@ -61,6 +61,16 @@ def back_from_symmetry(image: FloatArray, number: int) -> FloatArray:
 
 
 def _noise_in_symmetry(noise: Noise, number: int) -> Noise:
+    spectrum = None if noise.spectrum is None else _spectrum_in_symmetry(noise.spectrum, number)
     if noise.is_constant:
-        return noise
-    return as_noise(np.ascontiguousarray(in_symmetry(noise.rows(slice(None)), number)))
+        return ConstantNoise(noise.lowest, spectrum)
+    levels = np.ascontiguousarray(in_symmetry(noise.rows(slice(None)), number))
+    return NoiseMap(levels.__getitem__, noise.lowest, noise.highest, spectrum)
+
+
+def _spectrum_in_symmetry(spectrum: NoiseSpectrum, number: int) -> NoiseSpectrum:
+    """Frequencies turn as the image does; zero stays where it is."""
+    numbers = np.arange(spectrum.side)
+    rows, columns = (-numbers % spectrum.side if number & bit else numbers for bit in (1, 2))
+    power = spectrum.power[np.ix_(rows, columns)]
+    return NoiseSpectrum(power.T if number & 4 else power)
