@@ -58,7 +58,7 @@ DISPATCHED := import numpy; print(*getattr(numpy, "_core", numpy.core)._multiarr
 baseline: $(VENV)/installed-test ## Run numerical tests as on a processor without AVX
 	NUMBA_CPU_NAME=x86-64 NUMBA_CPU_FEATURES= OPENBLAS_CORETYPE=Prescott NUMBA_CACHE_DIR=out/baseline \
 	NPY_DISABLE_CPU_FEATURES="$$($(BIN)/python -W ignore -c '$(DISPATCHED)')" \
-	$(BIN)/python -m pytest tests/kernels tests/priors tests/test_laws.py $(ARGS)
+	$(BIN)/python -m pytest -n auto --dist worksteal tests/kernels tests/priors tests/test_laws.py $(ARGS)
 
 bench: $(VENV)/installed-bench ## Measure speed and memory
 	$(BIN)/python benchmarks/run.py

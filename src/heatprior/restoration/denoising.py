@@ -206,8 +206,7 @@ def planned(
     model = as_mixture(chosen) if adapt else as_prior(chosen)
     usual = min(usual_scales(model, method), SCALES_OF_CORRELATED_NOISE if correlated else EVERY_SCALE)
     recipe = Recipe(METHODS[method], adapt, scales or usual)
-    symmetries = 1 if correlated else QUALITIES[quality].symmetries  # of which correlated noise has fewer
-    denoise_channel = over_symmetries(partial(recipe.follow, prior=model), symmetries)
+    denoise_channel = over_symmetries(partial(recipe.follow, prior=model), QUALITIES[quality].symmetries)
     return Plan(pixels, channel_axis, sigmas, profiles, full, denoise_channel, model.card, report), progress
 
 
