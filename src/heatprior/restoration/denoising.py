@@ -200,7 +200,7 @@ def planned(
         sigma, profiles = report.sigma, list(report.profiles)
     sigmas = np.broadcast_to(as_noise_level(sigma, pixels, channel_axis, full), channels.shape)
     if report is None:
-        warn_of_unlikely_units(sigmas, pixels, full)
+        warn_of_unlikely_units(sigma, pixels, full)
     correlated = any(profile is not None for profile in profiles)
     chosen = shipped(prior_name(quality, density=adapt or correlated)) if prior is None else prior
     model = as_mixture(chosen) if adapt else as_prior(chosen)

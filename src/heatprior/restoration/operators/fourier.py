@@ -10,7 +10,7 @@ from scipy.fft import fft2, ifft2
 
 from heatprior.arrays import FloatArray
 from heatprior.errors import InvalidInputError
-from heatprior.restoration.operators.measurement import Data, Measurement, two_sides
+from heatprior.restoration.operators.measurement import Data, Measurement, as_seen, two_sides
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,12 +24,7 @@ class Fourier:
     mask: ArrayLike
 
     def __post_init__(self) -> None:
-        values = np.asarray(self.mask)
-        if values.ndim != 2 or values.dtype.kind not in "iufb":
-            raise InvalidInputError(f"the mask has shape {values.shape} and type {values.dtype}; expected (H, W), bool")
-        if not values.any():
-            raise InvalidInputError("the mask has no valid frequency; it must be True where frequencies were seen")
-        object.__setattr__(self, "mask", values != 0)
+        object.__setattr__(self, "mask", as_seen(self.mask, "frequency"))
 
     @property
     def data_are_an_image(self) -> bool:

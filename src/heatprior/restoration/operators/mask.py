@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from heatprior.arrays import FloatArray
 from heatprior.errors import InvalidInputError
 from heatprior.pixels.gaps import fill_missing
-from heatprior.restoration.operators.measurement import Data, Measurement, two_sides
+from heatprior.restoration.operators.measurement import Data, Measurement, as_seen, two_sides
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,12 +20,7 @@ class Mask:
     mask: ArrayLike
 
     def __post_init__(self) -> None:
-        values = np.asarray(self.mask)
-        if values.ndim != 2 or values.dtype.kind not in "iufb":
-            raise InvalidInputError(f"the mask has shape {values.shape} and type {values.dtype}; expected (H, W), bool")
-        if not values.any():
-            raise InvalidInputError("the mask has no valid pixel; it must be True, or not zero, where pixels were seen")
-        object.__setattr__(self, "mask", values != 0)
+        object.__setattr__(self, "mask", as_seen(self.mask, "pixel"))
 
     @property
     def data_are_an_image(self) -> bool:
