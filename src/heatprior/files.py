@@ -15,12 +15,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from heatprior import locks
 from heatprior.errors import OutputFileError
-
-try:
-    import fcntl
-except ImportError:  # not a Unix: names are drawn at random there, and what a killed process left stays
-    fcntl = None  # type: ignore[assignment]
 
 LONGEST_NAME = 200  # bytes; systems take 255
 
@@ -70,7 +66,7 @@ def _begun(path: Path) -> tuple[int, Path]:
         return handle, temporary
     # Someone writes the same file now, the name is not ours, or there are no locks here.
     handle, name = tempfile.mkstemp(prefix=f"{temporary.stem}-", suffix=path.suffix, dir=path.parent)
-    if fcntl is None:  # an open file cannot be renamed
+    if not locks.AVAILABLE:  # an open file cannot be renamed
         os.close(handle)
         handle = os.open(os.devnull, os.O_RDONLY)
     return handle, Path(name)
@@ -85,13 +81,13 @@ def _temporary(path: Path) -> Path:
 
 def _locked(temporary: Path) -> int | None:
     """The temporary file, made if it is not there, open and locked; None if it is in use, not ours, or cannot be."""
-    while fcntl is not None:
+    while locks.AVAILABLE:  # else names are drawn at random, and what a killed process left stays
         try:
             handle = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         except OSError:
             return None
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            locks.lock(handle)
             about, there = os.fstat(handle), os.lstat(temporary)
         except FileNotFoundError:  # the process that held it has just renamed it: try again
             os.close(handle)

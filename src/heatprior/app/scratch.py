@@ -13,12 +13,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from heatprior import locks
 from heatprior.errors import InvalidInputError
-
-try:
-    import fcntl
-except ImportError:  # not a Unix: what a killed server left stays until the system tidies up
-    fcntl = None  # type: ignore[assignment]
 
 PREFIX = "heatprior-app-"
 LOCK = "lock"
@@ -33,8 +29,7 @@ def scratch_folder(parent: Path | None = None) -> Iterator[Path]:
     folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=place))
     handle = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
-        if fcntl is not None:
-            fcntl.flock(handle, fcntl.LOCK_EX)
+        locks.lock(handle)
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -42,8 +37,8 @@ def scratch_folder(parent: Path | None = None) -> Iterator[Path]:
 
 
 def sweep(parent: Path) -> None:
-    """Remove what killed servers of this user left."""
-    if fcntl is None:
+    """Remove what killed servers of this user left; without locks, that stays until the system tidies up."""
+    if not locks.AVAILABLE:
         return
     for folder in parent.glob(f"{PREFIX}*"):
         with suppress(OSError):
@@ -51,7 +46,7 @@ def sweep(parent: Path) -> None:
                 continue
             handle = os.open(folder / LOCK, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
             try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                locks.lock(handle)
                 shutil.rmtree(folder, ignore_errors=True)
             finally:
                 os.close(handle)

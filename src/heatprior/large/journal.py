@@ -8,12 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from heatprior import locks
 from heatprior.errors import OutputFileError
-
-try:
-    import fcntl
-except ImportError:  # not a Unix: two runs at the same time are not told apart there
-    fcntl = None  # type: ignore[assignment]
 
 
 class Journal:
@@ -28,12 +24,11 @@ class Journal:
             self._file = path.open("a+", encoding="utf-8")
         except OSError as error:
             raise OutputFileError(f"cannot write {path}: {error.strerror or error}; choose another place") from error
-        if fcntl is not None:
-            try:
-                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError as error:
-                self._file.close()
-                raise OutputFileError(f"another run is writing the same output (see {path}); wait for it") from error
+        try:
+            locks.lock(self._file.fileno())
+        except OSError as error:
+            self._file.close()
+            raise OutputFileError(f"another run is writing the same output (see {path}); wait for it") from error
         self._file.seek(0)
         lines = self._file.read().split("\n")[:-1]
         self.goes_on = bool(lines) and lines[0] == self._about
