@@ -177,8 +177,9 @@ def _shift(pixels, columns, rows):
     dense = columns[-1] - first == length - 1
     for j in range(len(rows)):
         if dense:
+            near = pixels[first + j : first + j + length]  # a slice, since an index that might be negative is slow
             for i in range(length):
-                rows[j, i] = pixels[first + j + i]
+                rows[j, i] = near[i]
         else:
             for i in range(length):
                 rows[j, i] = pixels[columns[i] + j]
@@ -198,8 +199,9 @@ def _add(values, columns, total):
     widest_vectors()
     length, first = len(columns), columns[0]
     if columns[-1] - first == length - 1:
+        near = total[first : first + length]
         for i in range(length):
-            total[first + i] += values[i]
+            near[i] += values[i]
     else:
         for i in range(length):
             total[columns[i]] += values[i]
