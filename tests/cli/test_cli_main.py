@@ -7,6 +7,7 @@ import warnings
 from importlib.metadata import entry_points
 from pathlib import Path
 
+import numpy as np
 import pytest
 from command_line import Run, assert_refused
 
@@ -35,6 +36,18 @@ def test_help_imports_nothing_slow(command: str):
         f"print(sorted({slow} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.endswith("[]\n")
+
+
+def test_denoising_imports_of_scipy_only_what_it_uses(tmp_path: Path):
+    np.save(tmp_path / "noisy.npy", np.random.default_rng(0).normal(0.5, 0.1, (32, 32)).astype(np.float32))
+    slow = "{'scipy.interpolate', 'scipy.ndimage', 'scipy.optimize', 'scipy.signal', 'scipy.stats'}"
+    script = (
+        "import sys; from heatprior.cli import main;"
+        "code = main(['denoise', 'noisy.npy', '-o', 'clean.npy', '--sigma', '0.1']);"
+        f"print(sorted({slow} & set(sys.modules))); sys.exit(code)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, check=True, capture_output=True, text=True)
     assert done.stdout.endswith("[]\n")
 
 

@@ -14,12 +14,12 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import log_softmax
 
 from heatprior.arrays import FloatArray
 from heatprior.kernels.grids import EVERY
 from heatprior.kernels.interpolation import interpolate, interpolate_back
 from heatprior.kernels.score_matching import score_derivatives, weight_gradient
+from heatprior.log_sums import log_softmax
 
 TABLE_CELLS = 384  # intervals between the nodes of a table
 WIDTHS_BEYOND = 5.0  # widths beyond the outermost mean that the tables reach

@@ -12,12 +12,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import log_softmax
 
 from heatprior.arrays import FloatArray
 from heatprior.kernels.score_matching import score_derivatives, weight_gradient
 from heatprior.kernels.threads import for_each
 from heatprior.learning.objective import Point
+from heatprior.log_sums import log_softmax
 from heatprior.priors.bands import Bands, Shape, Spectrum, image_of, transformed
 
 

@@ -18,9 +18,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
-from scipy.special import logsumexp
 
 from heatprior.arrays import FloatArray
+from heatprior.log_sums import log_sum_exp
 from heatprior.noise.stationary import covariance_without_brightness, fit_power, frequencies
 from heatprior.priors.filters import FilterBank
 from heatprior.priors.gaussian_mixture import GaussianMixturePrior
@@ -131,7 +131,7 @@ def fit_noise(
 
     Without a bound on the excess no round lowers the posterior.
     """
-    usual = np.exp(logsumexp(prior.log_weights, axis=0))
+    usual = np.exp(log_sum_exp(prior.log_weights, axis=0))
     within = prior.log_weights - np.log(usual)
     weights, history = usual, []
     middle = (frequencies(len(power)) > MIDDLE[0]) & (frequencies(len(power)) < MIDDLE[1])

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.ndimage import gaussian_filter
 
 from heatprior.arrays import FloatArray
 from heatprior.errors import InvalidInputError
@@ -107,6 +106,8 @@ class NoiseProfile:
 
 def smooth_brightness(image: FloatArray) -> FloatArray:
     """What the strength of the noise depends on: the image (H, W), without NaN, smoothed."""
+    from scipy.ndimage import gaussian_filter  # noqa: PLC0415 (slow to import)
+
     return np.asarray(gaussian_filter(image, SMOOTH))
 
 
