@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -71,7 +72,7 @@ def main() -> None:
         of_network = processor_seconds(lambda: through(network, noisy)) / megapixels
         rows: dict[str, dict[str, float]] = {"FFDNet's architecture": {"seconds_per_megapixel": of_network}}
         for quality in QUALITIES:
-            taken = processor_seconds(lambda quality=quality: denoise(noisy, SIGMA, quality=quality, white=1.0))  # type: ignore[misc]
+            taken = processor_seconds(partial(denoise, noisy, SIGMA, quality=quality, white=1.0))
             rows[quality] = {
                 "seconds_per_megapixel": taken / megapixels,
                 "psnr": psnr(denoise(noisy, SIGMA, quality=quality, white=1.0), clean),
