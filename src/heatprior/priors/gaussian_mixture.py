@@ -21,11 +21,8 @@ from numpy.typing import ArrayLike, DTypeLike
 
 from heatprior.arrays import FloatArray
 from heatprior.errors import InvalidInputError, PriorFileError
-from heatprior.kernels.grids import EVERY, Cells, Grid
-from heatprior.kernels.row_bands import Progress, Store
 from heatprior.kernels.threads import for_each, products_in_one_thread
 from heatprior.log_sums import log_sum_exp
-from heatprior.noise_model import Noise
 from heatprior.priors.arguments import as_patches, as_sigma, in_double
 from heatprior.priors.filters import FilterBank
 from heatprior.priors.mixture_components import Components
@@ -221,21 +218,7 @@ class GaussianMixturePrior:
             patches[of_shape] = coordinates[of_shape] @ self.axes[k]
         return patches
 
-    def denoise_step(
-        self,
-        image: FloatArray,
-        noise: Noise,
-        store: Store,
-        progress: Progress | None = None,
-        *,
-        grid: Grid = EVERY,
-    ) -> None:
-        """Empirical Bayes with patch averaging, by the one shape that explains a patch best; see `Prior`."""
-        step_of_mixture(self, image, noise, store, progress, grid=grid)
-
-    def cells(self, shape: tuple[int, int], grid: Grid = EVERY) -> Cells | None:
-        """Bands of rows, tiles of columns; see `Prior`."""
-        return cells_of_mixture(self, shape, grid)
+    denoise_step, cells = step_of_mixture, cells_of_mixture  # as `Prior` asks for them
 
     def facts(self) -> dict[str, object]:
         """What it is, for people to read."""

@@ -78,7 +78,7 @@ def step_of_mixture(
     average_by_bands((image.shape[0], width), size, sum_of_changes, store, progress, grid=grid)
 
 
-def cells_of_mixture(prior: GaussianMixturePrior, shape: tuple[int, int], grid: Grid) -> Cells:  # noqa: ARG001
+def cells_of_mixture(prior: GaussianMixturePrior, shape: tuple[int, int], grid: Grid = EVERY) -> Cells:  # noqa: ARG001
     """Bands of rows, tiles of columns, wherever the patches on the grid are."""
     end = shape[1] - prior.size + 1
     return Cells(edges_of_bands(shape[0], prior.size), np.append(np.arange(0, end, TILE), end))

@@ -21,10 +21,7 @@ from numpy.typing import ArrayLike
 
 from heatprior.arrays import FloatArray
 from heatprior.errors import InvalidInputError, PriorFileError
-from heatprior.kernels.grids import EVERY, Cells, Grid
-from heatprior.kernels.row_bands import Progress, Store
 from heatprior.kernels.threads import for_each
-from heatprior.noise_model import Noise
 from heatprior.priors.arguments import as_patches, as_sigma, in_double
 from heatprior.priors.experts import Experts, experts_from
 from heatprior.priors.explicit_mixture import ExplicitMixture
@@ -165,21 +162,7 @@ class PatchPrior:
             patches[start : start + CHUNK] = self.filters.reconstruct(responses)
         return patches
 
-    def denoise_step(
-        self,
-        image: FloatArray,
-        noise: Noise,
-        store: Store,
-        progress: Progress | None = None,
-        *,
-        grid: Grid = EVERY,
-    ) -> None:
-        """Empirical Bayes with patch averaging, section 4.3; see `Prior`."""
-        step_of_patch_prior(self, image, noise, store, progress, grid=grid)
-
-    def cells(self, shape: tuple[int, int], grid: Grid = EVERY) -> Cells | None:
-        """Bands of rows, runs of columns; see `Prior`."""
-        return cells_of_patch_prior(self, shape, grid)
+    denoise_step, cells = step_of_patch_prior, cells_of_patch_prior  # as `Prior` asks for them
 
     def facts(self) -> dict[str, object]:
         """What it is, for people to read."""

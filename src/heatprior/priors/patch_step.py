@@ -56,7 +56,7 @@ def step_of_patch_prior(
     average_changes(image, filters, tables, store, sigmas=sigmas, progress=progress, grid=grid)
 
 
-def cells_of_patch_prior(prior: PatchPrior, shape: tuple[int, int], grid: Grid) -> Cells:
+def cells_of_patch_prior(prior: PatchPrior, shape: tuple[int, int], grid: Grid = EVERY) -> Cells:
     """Bands of rows, runs of columns."""
     size = prior.filters.size
     run = length_of_runs(shape[1], prior.filters.matrix.shape, grid)
