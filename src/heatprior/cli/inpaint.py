@@ -19,7 +19,6 @@ Examples:
   heatprior inpaint map.npy -o whole.npy                             so are NaN, and what a file calls missing
   heatprior inpaint photo.png --mask text.png -o whole.png --sigma 5   and the noise of all others removed
 """
-LITTLE = 1 / 255  # of full scale: the noise of pixels that stay as they are
 
 
 def inpaint(
@@ -41,11 +40,12 @@ def inpaint(
 
     All other pixels stay exactly as they are, unless --sigma is given: then their noise is removed too.
     """
+    from heatprior.restoration.filling import fill_in
+
     spoilt = None if mask is None else _spoilt(Path(mask))
-    keeps = sigma is None
 
     def restore(values: Any, **options: Any) -> Any:
-        return _filled(values, spoilt, keeps=keeps, **options)
+        return fill_in(values, spoilt, **options)
 
     request = Request(inputs, output, sigma, prior, white, compare, skip_existing, force)
     restore_files(request, Task("inpaint", restore), mask)
@@ -60,34 +60,3 @@ def _spoilt(path: Path) -> NDArray[Any]:
     values = read_grey(path)
     full = 1.0 if values.dtype.kind == "f" else np.iinfo(values.dtype).max
     return np.asarray(values > full / 2)
-
-
-def _filled(
-    values: NDArray[Any],
-    spoilt: NDArray[Any] | None,
-    *,
-    keeps: bool,
-    sigma: Any,
-    channel_axis: int | None,
-    white: float | None,
-    **options: Any,
-) -> NDArray[Any]:
-    """The image with its gaps filled; the others `keeps` what they are."""
-    import numpy as np
-
-    import heatprior
-    from heatprior.errors import InvalidInputError
-    from heatprior.pixels.inputs import as_channels, as_white
-
-    channels = as_channels(values, channel_axis)
-    missing = np.isnan(values) if values.dtype.kind == "f" else np.zeros(values.shape, bool)
-    if spoilt is not None:
-        if spoilt.shape != channels.shape[-2:]:
-            raise InvalidInputError(f"the mask has shape {spoilt.shape} but the image {channels.shape[-2:]}")
-        as_channels(missing, channel_axis)[...] |= spoilt
-    if not missing.any():
-        raise InvalidInputError("no pixel is missing; give a --mask that is white where something is to be filled in")
-    seen = np.ones(channels.shape[-2:], bool) if spoilt is None else ~spoilt
-    level = LITTLE * as_white(white, values) if keeps else sigma
-    filled = heatprior.restore(values, heatprior.Mask(seen), level, channel_axis=channel_axis, white=white, **options)
-    return np.where(missing, filled, values).astype(values.dtype) if keeps else filled

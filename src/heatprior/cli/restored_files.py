@@ -74,11 +74,11 @@ def restore_files(request: Request, task: Task, *read: str | None) -> None:
 def _restore(job: Job, task: Task, progress: Callable[[float], None], request: Request, **options: Any) -> str:
     """Read, restore and write one image; returns a line that says what was done."""
     from heatprior.errors import InvalidInputError
-    from heatprior.images import check_writable, read_image, write_image
+    from heatprior.images import check_writable, enlarged_like, read_image, write_image
 
     start = time.perf_counter()
     image = read_image(job.source)
-    result = _enlarged(image, task.factor) if task.factor > 1 else replace(image, missing=None)
+    result = enlarged_like(image, task.factor) if task.factor > 1 else replace(image, missing=None)
     check_writable(job.target, result)
     try:
         with warnings_in_one_line(job.source):
@@ -96,28 +96,6 @@ def _restore(job: Job, task: Task, progress: Callable[[float], None], request: R
         _draw(image, pixels, task.factor, picture_beside(job.target))
     seconds = time.perf_counter() - start
     return f"wrote {job.target}: {result.describe()}, from {job.source}, {seconds:.1f} s"
-
-
-def _enlarged(image: ImageFile, factor: int) -> ImageFile:
-    """An image like this one, but larger: as if it came from a format that keeps profile, EXIF and resolution only."""
-    import numpy as np
-
-    sides = tuple(range(image.pixels.ndim))[-3:-1] if image.colour else tuple(range(image.pixels.ndim))[-2:]
-    shape = [factor * n if axis in sides else n for axis, n in enumerate(image.pixels.shape)]
-    others = image.others
-    if others is not None:
-        others = np.repeat(np.repeat(others, factor, axis=-3), factor, axis=-2)
-    dpi = image.carried.dpi
-    carried = image.carried._replace(dpi=dpi and (factor * dpi[0], factor * dpi[1]))
-    return replace(
-        image,
-        path=image.path.with_suffix(""),
-        pixels=np.empty(shape, image.pixels.dtype),
-        others=others,
-        carried=carried,
-        native=None,
-        missing=None,
-    )
 
 
 def _draw(image: ImageFile, pixels: NDArray[Any], factor: int, path: Path) -> None:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from heatprior.errors import HeatpriorError, ImageFileError, InvalidInputError, OutputFileError
 from heatprior.files import replacing
+from heatprior.images.enlarged import enlarged_like
 from heatprior.images.formats import FORMATS, SUFFIXES, check_installed, check_signature, format_of
 from heatprior.images.grey import LUMA, to_grey
 from heatprior.images.model import Format, ImageFile, explaining, silent_decoders
@@ -27,6 +28,7 @@ __all__ = [
     "SUFFIXES",
     "ImageFile",
     "check_writable",
+    "enlarged_like",
     "image_files",
     "read_grey",
     "read_image",
