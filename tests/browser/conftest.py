@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Iterator
+from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -81,31 +82,42 @@ def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from PIL import Image
 
     folder = tmp_path_factory.mktemp("pictures")
-    Image.fromarray((65535 * scene((150, 190))).astype(np.uint16)).save(folder / "deep.png")
-    colours = np.stack([scene((120, 160), seed) for seed in range(3)], axis=-1)
+    Image.fromarray((65535 * scene((96, 120))).astype(np.uint16)).save(folder / "deep.png")
+    colours = np.stack([scene((80, 110), seed) for seed in range(3)], axis=-1)
     Image.fromarray((255 * colours).astype(np.uint8)).save(folder / "colour.jpg", quality=95)
-    stack = np.stack([(4095 * scene((72, 88), seed)).astype(np.uint16) * 16 for seed in range(3)])
+    stack = np.stack([(4095 * scene((48, 64), seed)).astype(np.uint16) * 16 for seed in range(3)])
     tifffile.imwrite(folder / "stack.tif", stack, photometric="minisblack", description="kept")
-    Image.fromarray((255 * scene((1400, 1400))).astype(np.uint8)).save(folder / "large.png")
+    Image.fromarray((255 * scene((800, 800))).astype(np.uint8)).save(folder / "large.png")
+    Image.fromarray((255 * colours[20:68, 30:94]).astype(np.uint8)).save(folder / "small.png")
+    Image.fromarray(255 * (np.arange(48)[:, None] // 3 == np.arange(64) // 4).astype(np.uint8)).save(
+        folder / "scratch.png"
+    )
     (folder / "broken.png").write_bytes((folder / "deep.png").read_bytes()[:3000])
     (folder / "text.png").write_text("not a picture")
     return folder
 
 
 @pytest.fixture(scope="session")
-def denoised(pictures: Path) -> Callable[..., bytes]:
-    """What `heatprior denoise` makes of a file, byte by byte."""
+def by_command(pictures: Path) -> Callable[..., bytes]:
+    """What a command of `heatprior` makes of a file, byte by byte."""
     from heatprior.cli import main
 
     made = pictures / "made"
     made.mkdir()
 
-    def run(name: str, *options: str) -> bytes:
+    @cache
+    def run(verb: str, name: str, *options: str) -> bytes:
         target = made / name
-        assert main(["denoise", str(pictures / name), "-o", str(target), "--force", *options]) == 0
+        assert main([verb, str(pictures / name), "-o", str(target), "--force", *options]) == 0
         return target.read_bytes()
 
     return run
+
+
+@pytest.fixture(scope="session")
+def denoised(by_command: Callable[..., bytes]) -> Callable[..., bytes]:
+    """What `heatprior denoise` makes of a file."""
+    return partial(by_command, "denoise")
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 LARGEST_MB = 40  # of the server under test
-PATIENCE = float(os.environ.get("HEATPRIOR_PATIENCE", "60"))  # seconds that anything may take
+PATIENCE = float(os.environ.get("HEATPRIOR_PATIENCE", "240"))  # seconds that anything may take
 
 
 class Server:

@@ -28,9 +28,9 @@ def wait_for_whole(page) -> None:
     until(page, "!document.getElementById('save').disabled")
 
 
-def save(page) -> bytes:
+def save(page, button: str = "#save") -> bytes:
     with page.expect_download() as download:
-        page.click("#save")
+        page.click(button)
     return Path(download.value.path()).read_bytes()
 
 
@@ -55,3 +55,26 @@ def seen(page) -> str:
 def settled(page) -> str:
     until(page, "document.getElementById('busy').hidden")
     return seen(page)
+
+
+def begin_restoring(page, path: Path, task: str) -> None:
+    """Open a file in the view that restores, and choose what is to be done."""
+    page.click("[data-view=restore]")
+    page.set_input_files("#files", str(path))
+    page.wait_for_selector("#restore-settings")
+    page.check(f"[name=task][value={task}]")
+    settled(page)
+
+
+def paint(page, start: tuple[float, float], end: tuple[float, float]) -> None:
+    """A stroke over the picture, between two places in parts of the canvas."""
+    box = page.locator("#viewer canvas").bounding_box()
+    places = [(box["x"] + x * box["width"], box["y"] + y * box["height"]) for x, y in (start, end)]
+    page.mouse.move(*places[0])
+    page.mouse.down()
+    page.mouse.move(*places[1], steps=5)
+    page.mouse.up()
+
+
+def shown_modes(page) -> list[str]:
+    return page.evaluate("[...document.querySelectorAll('[data-mode]:enabled')].map((button) => button.dataset.mode)")

@@ -1,4 +1,4 @@
-"""What a person may choose, and the same as the command line says it: how much noise, and at what pains."""
+"""What a person may choose for denoising, and the same as the command line says it: how much noise, which quality."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,43 +18,37 @@ from heatprior.noise.estimation import NoiseReport
 STRENGTHS = (0.1, 10.0)
 
 
-class Pains(NamedTuple):
-    """Arguments of `denoise`, and the options of `heatprior denoise` that mean the same."""
-
-    arguments: Mapping[str, Any]
-    options: tuple[str, ...]
-
-
-# By the name on the page. The quick look always takes the first.
-PAINS = {
-    "fast": Pains({"prior": "denoise7", "method": "eb"}, ("--prior", "denoise7", "--method", "eb")),
-    "default": Pains({}, ()),
-    "best": Pains({"adapt": True}, ("--adapt",)),
-}
-QUICK = PAINS["fast"]
+QUALITIES = ("fast", "default", "best")  # of `hp.denoise`, by the names that the page and the command line have too
+QUICK = "fast"  # of the quick look
 
 
 @dataclass(frozen=True)
 class Choice:
-    """A noise level in the units of the image, or None to estimate it; times `strength`; and the pains to take."""
+    """A noise level in the units of the image, or None to estimate it; times `strength`; and how well to denoise."""
 
     sigma: float | None = None
     strength: float = 1.0
-    pains: str = "default"
+    quality: str = "default"
+    adapt: bool = False
 
     @classmethod
     def read(cls, values: Mapping[str, Any]) -> Choice:
         """From what a page sent; refuses what makes no sense."""
-        sigma, strength = _number(values, "sigma"), _number(values, "strength")
+        sigma, strength = number_of(values, "sigma"), number_of(values, "strength")
         strength = 1.0 if strength is None else strength
         if sigma is not None and not (math.isfinite(sigma) and sigma > 0):
             raise InvalidInputError(f"the noise level is {sigma:g}; expected a positive number, in units of the image")
         if not STRENGTHS[0] <= strength <= STRENGTHS[1]:
             raise InvalidInputError(f"the strength is {strength:g}; expected {STRENGTHS[0]:g} to {STRENGTHS[1]:g}")
-        pains = str(values.get("pains") or "default")
-        if pains not in PAINS:
-            raise InvalidInputError(f"{pains[:40]!r} is no choice; expected {', '.join(PAINS)}")
-        return cls(sigma, strength, pains)
+        quality = str(values.get("quality") or "default")
+        if quality not in QUALITIES:
+            raise InvalidInputError(f"the quality is {quality[:40]!r}; expected {', '.join(QUALITIES)}")
+        return cls(sigma, strength, quality, bool(values.get("adapt")))
+
+    @property
+    def keywords(self) -> dict[str, Any]:
+        """For `hp.denoise`."""
+        return {"quality": self.quality, "adapt": self.adapt}
 
     def level(self, report: NoiseReport | None) -> float | NDArray[Any] | None:
         """What `denoise` takes for sigma: None to estimate it there; else in the units and shape of the image."""
@@ -69,7 +63,8 @@ class Choice:
         if level is not None and np.ndim(level):
             return None
         sigma = [] if level is None else ["--sigma", repr(float(level))]
-        return shlex.join(["heatprior", "denoise", name, "-o", target, *sigma, *PAINS[self.pains].options])
+        options = [f"--{self.quality}"] * (self.quality != "default") + ["--adapt"] * self.adapt
+        return shlex.join(["heatprior", "denoise", name, "-o", target, *sigma, *options])
 
 
 def strengthened(report: NoiseReport, strength: float) -> float | NDArray[Any]:
@@ -80,14 +75,15 @@ def strengthened(report: NoiseReport, strength: float) -> float | NDArray[Any]:
     return np.asarray(report.sigma * np.float32(strength))
 
 
-def target_name(name: str) -> str:
+def target_name(name: str, done: str = "denoised") -> str:
     """photo.png → photo-denoised.png."""
     path = Path(name)
     suffix = "".join(path.suffixes[-2:]) if name.lower().endswith((".nii.gz", ".fits.gz")) else path.suffix
-    return f"{name.removesuffix(suffix)}-denoised{suffix}"
+    return f"{name.removesuffix(suffix)}-{done}{suffix}"
 
 
-def _number(values: Mapping[str, Any], name: str) -> float | None:
+def number_of(values: Mapping[str, Any], name: str) -> float | None:
+    """A number from what a page sent; None if it sent none."""
     value = values.get(name)
     if value in (None, ""):
         return None

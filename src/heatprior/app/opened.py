@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from heatprior.app.choices import Choice
 from heatprior.app.screen import ends_of, halved
 from heatprior.arrays import FloatArray
 from heatprior.errors import ImageFileError, InvalidInputError
@@ -43,12 +42,10 @@ class FrameNoise:
 
 @dataclass(frozen=True)
 class Result:
-    """A picture denoised as a whole: where its pixels are, by which choice, and the line that does the same."""
+    """A picture denoised or restored as a whole: where its pixels are, and what their file is written like."""
 
     pixels: Path  # .npy
-    choice: Choice
-    level: float | NDArray[Any] | None  # that was given to `denoise`
-    seconds: float
+    like: ImageFile
 
     def load(self) -> NDArray[Any]:
         """The pixels, read from the disk as they are wanted."""
@@ -87,8 +84,9 @@ class OpenedPicture:
         return int(np.prod(self.values.shape[: self.values.ndim - len(self.frame_shape)]))
 
     def frame(self, number: int, pixels: NDArray[Any] | None = None) -> NDArray[Any]:
-        """One of the pictures, of the file or of other `pixels` of its shape."""
-        stack = (self.values if pixels is None else pixels).reshape(-1, *self.frame_shape)
+        """One of the pictures, of the file or of other `pixels` with as many frames."""
+        source = self.values if pixels is None else pixels
+        stack = source.reshape(-1, *source.shape[source.ndim - len(self.frame_shape) :])
         chosen: NDArray[Any] = stack[min(max(number, 0), self.frames - 1)]
         return chosen
 
@@ -119,13 +117,18 @@ class OpenedPicture:
                 self._reduced[key] = halved(self.reduced(number, step // 2, result))
             return self._reduced[key]
 
+    def shape_of(self, result: str | None) -> tuple[int, ...]:
+        """The shape of a frame, of the file or of a result, which may be larger."""
+        shape = self.values.shape if result is None else self.result(result).load().shape
+        return shape[len(shape) - len(self.frame_shape) :]
+
     def result(self, name: str) -> Result:
         """One of its results."""
         if name not in self.results:
-            raise InvalidInputError("there is no such result; denoise the picture again")
+            raise InvalidInputError("there is no such result any more; start it again")
         return self.results[name]
 
-    def add(self, pixels: NDArray[Any], choice: Choice, level: float | NDArray[Any] | None, seconds: float) -> str:
+    def add(self, pixels: NDArray[Any], like: ImageFile) -> str:
         """Keep a result, on the disk; older ones but the last go."""
         with self._lock:
             self._made += 1
@@ -135,7 +138,7 @@ class OpenedPicture:
             for old in list(self.results)[:-1]:
                 self.results.pop(old).pixels.unlink(missing_ok=True)
             self._reduced = {key: kept for key, kept in self._reduced.items() if key[2] is None}
-            self.results[name] = Result(path, choice, level, seconds)
+            self.results[name] = Result(path, like)
             return name
 
     def level_map(self, number: int) -> FloatArray:

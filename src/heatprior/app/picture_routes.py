@@ -1,16 +1,14 @@
-"""What the page may ask about pictures: give one, look at it, denoise it, cancel, save. One short function each."""
+"""What the page may ask about pictures: give one, look at it, ask for its noise. One short function each."""
 
 from __future__ import annotations
 
-import asyncio
-import zipfile
 from functools import partial
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
-from starlette.responses import FileResponse, JSONResponse, Response
+from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from heatprior.app.choices import Choice, target_name
@@ -19,16 +17,10 @@ from heatprior.app.opened import OpenedPicture
 from heatprior.app.plain_words import noise_in_words
 from heatprior.app.quick import Pace, first_noise
 from heatprior.app.sample_pictures import write_sample
-from heatprior.app.scratch import plain_name
 from heatprior.app.screen import Region
 from heatprior.app.tabs import Tab, Tabs
 from heatprior.app.turns import QuickLooks
-from heatprior.app.work import denoise_whole, estimate
 from heatprior.errors import HeatpriorError, InvalidInputError
-from heatprior.images import write_image
-
-SAVED = "saved"
-LONGEST_WAIT = 20.0  # seconds that a question for news of a job may stay open
 
 
 class TooLargeError(InvalidInputError):
@@ -65,7 +57,7 @@ async def give_picture(request: Request) -> Response:
     tab, name = tab_of(request), request.query_params.get("name", "")
     number, path = tab.place_for(name)
     try:
-        await _receive(request, path, desk_of(request).largest)
+        await receive(request, path, desk_of(request).largest)
     except BaseException:
         tab.discard(number)
         raise
@@ -92,12 +84,13 @@ async def look(request: Request) -> Response:
     asked = request.query_params
     numbers = [whole_number(asked.get(name), name) for name in ("x", "y", "w", "h", "step")]
     frame = min(max(whole_number(asked.get("frame", "0"), "frame"), 0), picture.frames - 1)
+    result = asked.get("result") or None
     wanted = Wanted(
         asked.get("layer", "noisy"),
         frame,
-        Region.within(picture.frame_shape, *numbers),
+        Region.within(picture.shape_of(result), *numbers),
         Choice.read(asked),
-        asked.get("result") or None,
+        result,
         asked.get("exact") == "1",
     )
     work = partial(show, picture, wanted, desk.pace)
@@ -119,76 +112,15 @@ async def noise_at_once(request: Request) -> Response:
     return JSONResponse(noise_in_words(picture.noise[frame]))
 
 
-async def begin_job(request: Request) -> Response:
-    """Estimate the noise of a frame, or denoise all."""
-    tab, picture = tab_of(request), picture_of(request)
-    asked: dict[str, Any] = await request.json()
-    if asked.get("kind") == "estimate":
-        frame = min(max(whole_number(asked.get("frame", 0), "frame"), 0), picture.frames - 1)
-        return JSONResponse(tab.begin(partial(estimate, picture, frame), picture).status())
-    return JSONResponse(tab.begin(partial(denoise_whole, picture, Choice.read(asked)), picture).status())
-
-
-async def job_news(request: Request) -> Response:
-    """How a job stands; waits a little for something new if asked to."""
-    job = tab_of(request).job(request.path_params["job"])
-    wait, seen = whole_number(request.query_params.get("wait", "0"), "wait"), request.query_params.get("seen", "")
-    for _ in range(int(min(wait, LONGEST_WAIT) / 0.1)):
-        if job.is_finished or f"{job.status()['state']} {job.fraction:.2f}" != seen:
-            break
-        await asyncio.sleep(0.1)
-    return JSONResponse(job.status())
-
-
-async def cancel_job(request: Request) -> Response:
-    """Nobody wants it any more."""
-    job = tab_of(request).job(request.path_params["job"])
-    job.cancel()
-    return JSONResponse(job.status())
-
-
-async def save(request: Request) -> Response:
-    """A result as a file of the type and with the metadata of what was given."""
-    picture, asked = picture_of(request), request.query_params
-    name = plain_name(asked.get("name") or target_name(picture.name))
-    path = picture.path.parent / SAVED / name
-    await run_in_threadpool(_write, picture, asked.get("result", ""), path)
-    return FileResponse(path, filename=name, media_type="application/octet-stream")
-
-
-async def keep(request: Request) -> Response:
-    """Put a result among those of the queue, under its place in the folder that it came from."""
-    tab, picture = tab_of(request), picture_of(request)
-    asked = await request.json()
-    parts = [plain_name(part) for part in PurePosixPath(str(asked.get("place", picture.name))).parts]
-    path = tab.folder / SAVED / Path(*parts)
-    await run_in_threadpool(_write, picture, str(asked.get("result", "")), path)
-    return JSONResponse({"place": "/".join(parts)})
-
-
-async def save_all(request: Request) -> Response:
-    """All results of the queue in one archive."""
-    tab = tab_of(request)
-    path = tab.folder / "denoised.zip"
-    await run_in_threadpool(_pack, tab.folder / SAVED, path)
-    return FileResponse(path, filename="denoised.zip", media_type="application/zip")
-
-
 ROUTES = [
     Route("/tabs", open_tab, methods=["POST"]),
     Route("/tabs/{tab}", heartbeat, methods=["GET"]),
     Route("/tabs/{tab}/close", close_tab, methods=["POST"]),
     Route("/tabs/{tab}/pictures", give_picture, methods=["PUT"]),
     Route("/tabs/{tab}/sample", give_sample, methods=["POST"]),
-    Route("/tabs/{tab}/saved.zip", save_all, methods=["GET"]),
-    Route("/tabs/{tab}/jobs/{job}", job_news, methods=["GET"]),
-    Route("/tabs/{tab}/jobs/{job}/cancel", cancel_job, methods=["POST"]),
     Route("/tabs/{tab}/pictures/{picture}", drop_picture, methods=["DELETE"]),
     Route("/tabs/{tab}/pictures/{picture}/view", look, methods=["GET"]),
     Route("/tabs/{tab}/pictures/{picture}/noise", noise_at_once, methods=["GET"]),
-    Route("/tabs/{tab}/pictures/{picture}/jobs", begin_job, methods=["POST"]),
-    Route("/tabs/{tab}/pictures/{picture}/save", save, methods=["GET"]),
-    Route("/tabs/{tab}/pictures/{picture}/keep", keep, methods=["POST"]),
 ]
 
 
@@ -216,7 +148,7 @@ def whole_number(value: Any, name: str) -> int:
         raise InvalidInputError(f"{name} is {str(value)[:40]!r}; expected a whole number") from None
 
 
-async def _receive(request: Request, path: Path, largest: int) -> None:
+async def receive(request: Request, path: Path, largest: int) -> None:
     """Write the body to a file, as it comes; never more than the limit."""
     too_large = TooLargeError(
         f"{path.name} is larger than {largest / 1e6:.0f} MB, the limit of this server; start it with --largest, or use "
@@ -252,21 +184,3 @@ async def _opened(tab: Tab, number: str, path: Path) -> Response:
             "target": target_name(picture.name),
         }
     )
-
-
-def _write(picture: OpenedPicture, result: str, path: Path) -> None:
-    """As `heatprior denoise` writes it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        write_image(path, picture.result(result).load(), like=picture.image)
-    except HeatpriorError as error:
-        raise type(error)(str(error).replace(str(path), path.name)) from error
-
-
-def _pack(folder: Path, path: Path) -> None:
-    files = sorted(file for file in folder.rglob("*") if file.is_file())
-    if not files:
-        raise InvalidInputError("nothing has been denoised yet; start the queue first")
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as archive:  # images are packed already
-        for file in files:
-            archive.write(file, file.relative_to(folder).as_posix())

@@ -1,6 +1,6 @@
 """The quick look: the part of a picture that is on the screen, denoised within a fraction of a second.
 
-It is `hp.denoise` with the fast prior, of the part that is seen and a margin. If that part is large, it is reduced
+It is `hp.denoise` of the fast quality, of the part that is seen and a margin. If that part is large, it is reduced
 first, so that it has about as many pixels as the screen; means over step×step pixels have 1/step of the noise. How
 far to reduce is learnt from how long the last looks took.
 """
@@ -8,7 +8,6 @@ far to reduce is learnt from how long the last looks took.
 from __future__ import annotations
 
 import time
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -18,9 +17,7 @@ from heatprior.app.choices import QUICK, Choice
 from heatprior.app.opened import FrameNoise, OpenedPicture
 from heatprior.app.screen import LARGEST_STEP, Region
 from heatprior.noise.estimation import estimate_noise
-from heatprior.priors.protocol import Prior
 from heatprior.restoration.denoising import denoise
-from heatprior.zoo import load
 
 MARGIN = 12  # pixels around what is seen: the reach of two patches
 AIM = 0.2  # seconds that a look may take
@@ -57,8 +54,7 @@ def quick_look(picture: OpenedPicture, number: int, region: Region, choice: Choi
     clean = denoise(
         noisy,
         sigma,
-        prior=quick_prior(),
-        method=QUICK.arguments["method"],
+        quality=QUICK,
         channel_axis=picture.channel_axis,
         white=picture.noise[number].report.white,
     )
@@ -77,17 +73,11 @@ def first_noise(picture: OpenedPicture, number: int) -> FrameNoise:
     return FrameNoise(report, from_part=True)
 
 
-@lru_cache(maxsize=1)
-def quick_prior() -> Prior:
-    """Read once."""
-    return load(QUICK.arguments["prior"])
-
-
 def warm_up() -> None:
     """Load, or compile, what the first look needs, before anybody waits for it."""
     image = np.random.default_rng(0).normal(0.5, 0.1, (64, 64)).astype(np.float32)
     estimate_noise(image, "constant")
-    denoise(image, 0.1, prior=quick_prior(), method=QUICK.arguments["method"])
+    denoise(image, 0.1, quality=QUICK)
 
 
 def _level(noise: FrameNoise, choice: Choice, region: Region, channel_axis: int | None) -> Any:

@@ -21,7 +21,7 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
-from heatprior.app import picture_routes, prior_routes
+from heatprior.app import job_routes, picture_routes, prior_routes
 from heatprior.app.guard import Guard, names_of
 from heatprior.app.overheard import listen
 from heatprior.app.picture_routes import Desk, TooLargeError
@@ -48,7 +48,7 @@ def application(folder: Path, token: str, names: frozenset[str], largest: int = 
     app = Starlette(
         routes=[
             Route("/", _page),
-            Mount("/api", routes=[*picture_routes.ROUTES, *prior_routes.ROUTES]),
+            Mount("/api", routes=[*picture_routes.ROUTES, *job_routes.ROUTES, *prior_routes.ROUTES]),
             Mount("/static", StaticFiles(directory=STATIC)),
         ],
         exception_handlers={

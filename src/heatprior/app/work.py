@@ -1,19 +1,19 @@
-"""The long jobs themselves: the library's own functions, as `heatprior noise` and `heatprior denoise` call them."""
+"""The long jobs themselves: the library's own functions, as `heatprior noise`, `denoise`, `deblur` … call them."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
 from typing import Any
 
-from heatprior.app.choices import PAINS, Choice, target_name
+from heatprior.app.choices import Choice, target_name
 from heatprior.app.opened import FrameNoise, OpenedPicture
 from heatprior.app.plain_words import noise_in_words
+from heatprior.app.restoring import MASK, Restoration
 from heatprior.kernels.row_bands import Progress, span_of
 from heatprior.noise.doubts import doubts
 from heatprior.noise.estimation import estimate_noise
 from heatprior.pixels.inputs import as_channels, in_unit_range
-from heatprior.restoration.denoising import denoise_and_report
+from heatprior.restoration.denoising import denoise
 
 PATCH = 7  # pixels along the side of the patches that tell the noise
 ESTIMATING = 0.8  # of the time, when doubts are looked for
@@ -50,16 +50,30 @@ def denoise_whole(picture: OpenedPicture, choice: Choice, progress: Progress) ->
             progress=span_of(progress, 0.0, 1.0 - ESTIMATING),
         )
         level, progress = choice.level(report), span_of(progress, 1.0 - ESTIMATING, 1.0) or progress
-    arguments: Mapping[str, Any] = PAINS[choice.pains].arguments
-    pixels, _ = denoise_and_report(
+    pixels = denoise(
         picture.values,
         level,
         channel_axis=picture.image.channel_axis,
         white=picture.image.white,
         progress=progress,
-        **arguments,
+        **choice.keywords,
     )
-    seconds = time.perf_counter() - start
-    result = picture.add(pixels, choice, level, seconds)
-    command = choice.command(picture.name, target_name(picture.name), level)
-    return {"result": result, "seconds": round(seconds, 2), "command": command}
+    return {
+        "result": picture.add(pixels, picture.image),
+        "seconds": round(time.perf_counter() - start, 2),
+        "command": choice.command(picture.name, target_name(picture.name), level),
+    }
+
+
+def restore_whole(picture: OpenedPicture, wanted: Restoration, progress: Progress) -> dict[str, Any]:
+    """All frames, exactly as `heatprior deblur`, `inpaint` or `upscale` does it."""
+    start = time.perf_counter()
+    like = wanted.like(picture.image)
+    pixels = wanted.run(picture.values, picture.image, picture.path.parent / f".{MASK}", progress)
+    return {
+        "result": picture.add(pixels, like),
+        "factor": wanted.factor,
+        "target": wanted.target(picture.name),
+        "seconds": round(time.perf_counter() - start, 2),
+        "command": wanted.command(picture.name),
+    }

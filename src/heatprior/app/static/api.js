@@ -42,6 +42,7 @@ export async function givePicture(file) {
   return answer.json();
 }
 export const giveSample = () => post(inTab("/sample"));
+export const giveMask = (picture, png) => ask(inTab(`/pictures/${picture}/mask`), { method: "PUT", body: png });
 export const dropPicture = (picture) => ask(inTab(`/pictures/${picture}`), { method: "DELETE" });
 export const noiseAtOnce = (picture, frame) => get(inTab(`/pictures/${picture}/noise?frame=${frame}`));
 export const keep = (picture, body) => post(inTab(`/pictures/${picture}/keep`), body);
@@ -71,14 +72,14 @@ export async function beginJob(picture, body, onNews = () => {}) {
   return { cancel, finished: follow() };
 }
 
-async function download(path, name) {
-  const blob = await (await ask(path)).blob();
+export function saveBlob(blob, name) {
   const link = document.createElement("a");
   link.href = URL.createObjectURL(blob);
   link.download = name;
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
 }
+const download = async (path, name) => saveBlob(await (await ask(path)).blob(), name);
 export const save = (picture, result, name) =>
   download(inTab(`/pictures/${picture}/save?${new URLSearchParams({ result, name })}`), name);
 export const saveAll = () => download(inTab("/saved.zip"), "denoised.zip");

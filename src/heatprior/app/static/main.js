@@ -3,24 +3,26 @@
 import { onLost, openTab } from "./api.js";
 import { Denoise } from "./denoise.js";
 import { Prior } from "./prior.js";
+import { Restore } from "./restore.js";
+import { Workbench } from "./workbench.js";
+import { id } from "./words.js";
 
 const THEMES = { auto: "as the system", light: "light", dark: "dark" };
-const id = (name) => document.getElementById(name);
+const SECTIONS = { denoise: "workbench", restore: "workbench", prior: "view-prior" };
 
 function setTheme(name) {
   if (name === "auto") delete document.documentElement.dataset.theme;
   else document.documentElement.dataset.theme = name;
   localStorage.setItem("theme", name);
-  id("theme").setAttribute("aria-label", `Theme: ${THEMES[name]}`);
-  id("theme").querySelector(".theme-name").textContent = name[0].toUpperCase() + name.slice(1);
+  id("theme").querySelector(".theme-name").textContent = `Theme: ${THEMES[name]}`;
 }
 
 function show(view) {
   for (const button of document.querySelectorAll("[data-view]")) {
     if (button.dataset.view === view) button.setAttribute("aria-current", "page");
     else button.removeAttribute("aria-current");
-    id(`view-${button.dataset.view}`).hidden = button.dataset.view !== view;
   }
+  for (const section of new Set(Object.values(SECTIONS))) id(section).hidden = section !== SECTIONS[view];
   dispatchEvent(new CustomEvent("view", { detail: view }));
 }
 
@@ -39,8 +41,10 @@ onLost(() => {
 
 try {
   await openTab();
-  const denoise = new Denoise();
-  new Prior(id("view-prior"), () => denoise.picture && { picture: denoise.picture, frame: denoise.frame });
+  const bench = new Workbench();
+  bench.setTasks({ denoise: new Denoise(bench), restore: new Restore(bench) });
+  addEventListener("view", ({ detail }) => detail in bench.tasks && bench.setTask(detail));
+  new Prior(id("view-prior"), () => bench.picture && { picture: bench.picture, frame: bench.frame });
   document.documentElement.dataset.ready = "true";
 } catch (error) {
   id("lost").textContent = error.message;

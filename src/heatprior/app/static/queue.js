@@ -1,8 +1,8 @@
 // A folder, or several files: denoised one after the other by the same settings; a bad one is told, the rest is done.
 
 import * as api from "./api.js";
+import { id } from "./words.js";
 
-const id = (name) => document.getElementById(name);
 const placeOf = (file) => file.place || file.webkitRelativePath || file.name;
 
 export class Queue {

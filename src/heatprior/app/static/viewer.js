@@ -189,6 +189,7 @@ export class Viewer {
       context.fillRect(split - 0.5 * this.ratio, 0, this.ratio, this.canvas.height);
     } else {
       this.paint(context, this.mode, 0, this.canvas.width);
+      if (this.mode === "noisy") this.mask?.draw(context, -this.x * this.scale, -this.y * this.scale, this.scale);
     }
     this.onChange();
   }
@@ -199,10 +200,10 @@ export class Viewer {
     context.rect(from, 0, to - from, this.canvas.height);
     context.clip();
     for (const piece of this.layers[name]?.pieces ?? []) {
-      context.imageSmoothingEnabled = this.scale * piece.step < 2 || piece.step > 1;
+      context.imageSmoothingEnabled = this.scale * piece.step < 2 || (piece.size ?? piece.step) > 1;
       context.imageSmoothingQuality = "high";
-      const { bitmap, x, y, step } = piece;
-      const size = step * this.scale;
+      const { bitmap, x, y } = piece;
+      const size = (piece.size ?? piece.step) * this.scale; // of a pixel of the bitmap
       const left = (x - this.x) * this.scale;
       const top = (y - this.y) * this.scale;
       context.drawImage(bitmap, left, top, bitmap.width * size, bitmap.height * size);
@@ -219,13 +220,19 @@ export class Viewer {
     const { canvas } = this;
     const fingers = new Map();
     const place = (event) => ({ x: event.offsetX * this.ratio, y: event.offsetY * this.ratio });
-    let grip = null; // "wipe" while the line is dragged
+    const brush = (event, begins) => {
+      const { x, y } = place(event);
+      this.mask.stroke(this.x + x / this.scale, this.y + y / this.scale, begins);
+      this.draw();
+    };
+    let grip = null; // "wipe" while the line is dragged, "paint" while a mask is painted
     canvas.addEventListener("pointerdown", (event) => {
       if (!this.size) return;
       canvas.setPointerCapture(event.pointerId);
       fingers.set(event.pointerId, place(event));
       const near = Math.abs(place(event).x - this.wipe * canvas.width) < 8 * this.ratio;
-      grip = this.mode === "wipe" && near ? "wipe" : "pan";
+      grip = this.mode === "wipe" && near ? "wipe" : this.mode === "noisy" && this.mask?.paints ? "paint" : "pan";
+      if (grip === "paint") brush(event, true);
     });
     canvas.addEventListener("pointermove", (event) => {
       if (!fingers.has(event.pointerId)) return;
@@ -233,13 +240,18 @@ export class Viewer {
       const now = place(event);
       fingers.set(event.pointerId, now);
       if (grip === "wipe" && fingers.size === 1) return this.setWipe(now.x / canvas.width);
+      if (grip === "paint" && fingers.size === 1) return brush(event, false);
       if (fingers.size === 1) return this.panBy(now.x - before.x, now.y - before.y);
       const other = [...fingers].find(([id]) => id !== event.pointerId)[1];
       const stretch = Math.hypot(now.x - other.x, now.y - other.y) / (Math.hypot(before.x - other.x, before.y - other.y) || 1);
       this.zoomTo(this.scale * stretch, (now.x + other.x) / 2, (now.y + other.y) / 2);
       this.panBy((now.x - before.x) / 2, (now.y - before.y) / 2);
     });
-    for (const end of ["pointerup", "pointercancel"]) canvas.addEventListener(end, (event) => fingers.delete(event.pointerId));
+    for (const end of ["pointerup", "pointercancel"])
+      canvas.addEventListener(end, (event) => {
+        if (fingers.delete(event.pointerId) && grip === "paint") this.mask?.changed();
+        grip = null;
+      });
     canvas.addEventListener("wheel", (event) => {
       if (!this.size) return;
       event.preventDefault();

@@ -1,0 +1,262 @@
+// One picture on the stage: opened, looked at, worked on by one of the tasks (denoise, restore), saved.
+
+import * as api from "./api.js";
+import { filesOf } from "./dropped.js";
+import { Queue } from "./queue.js";
+import { Viewer } from "./viewer.js";
+import { Whole } from "./whole.js";
+import { capital, id, number, say } from "./words.js";
+
+const SHOWN_WITH_A_PICTURE = ["viewer", "tools", "keys", "file-card", "whole-card"];
+const ORIGINAL = ["noisy", "noise"]; // layers of the file itself, not of a result
+const COMPUTED = ["denoised", "difference"];
+
+export class Workbench {
+  // A task has: view, words { before, after, doing, done, start, idle }, modes(), key(), job(picture), begin(picture),
+  // frameChanged(), asked(layer) → what is sent for a layer, and `result` once there is one.
+  constructor() {
+    this.picture = null;
+    this.frame = 0;
+    this.factor = 1; // how much larger than the file what is shown is
+    this.viewer = new Viewer(id("viewer"), (...asked) => this.fetchLayer(...asked), () => this.shown());
+    this.viewer.onError = (error) => this.problem(error);
+    this.whole = new Whole(this);
+    this.listenFiles();
+    this.listenTools();
+  }
+
+  setTasks(tasks) {
+    this.tasks = tasks;
+    this.queue = new Queue((file) => this.open(file), () => tasks.denoise.choice(), (text) => say(text));
+    this.setTask("denoise");
+  }
+
+  setTask(name) {
+    if (this.task === this.tasks[name]) return;
+    if (this.task && this.picture) this.whole.abandon();
+    this.task = this.tasks[name];
+    for (const card of document.querySelectorAll("[data-task]")) card.dataset.off = card.dataset.task !== name;
+    for (const [mode, text] of Object.entries({ noisy: this.task.words.before, denoised: this.task.words.after }))
+      document.querySelector(`[data-mode=${mode}]`).textContent = capital(text);
+    if (!this.picture) return;
+    this.task.begin(this.picture);
+    this.refresh();
+  }
+
+  // ---- files
+
+  listenFiles() {
+    id("choose").addEventListener("click", () => id("files").click());
+    id("choose-folder").addEventListener("click", () => id("folder").click());
+    id("close").addEventListener("click", () => id("files").click());
+    for (const name of ["files", "folder"])
+      id(name).addEventListener("change", () => {
+        this.take([...id(name).files]);
+        id(name).value = "";
+      });
+    id("sample").addEventListener("click", () => this.open(null));
+    const stage = document.body;
+    stage.addEventListener("dragover", (event) => {
+      event.preventDefault();
+      stage.classList.add("dragging");
+    });
+    stage.addEventListener("dragleave", (event) => {
+      if (!event.relatedTarget) stage.classList.remove("dragging");
+    });
+    stage.addEventListener("drop", async (event) => {
+      event.preventDefault();
+      stage.classList.remove("dragging");
+      this.take(await filesOf(event.dataTransfer));
+    });
+  }
+
+  take(files) {
+    if (files.length === 0) return;
+    if (files.length === 1 && !this.queue.entries.length) return this.open(files[0]);
+    this.queue.add(files);
+    if (!this.picture) this.queue.show(0);
+  }
+
+  // A file, or null for the example.
+  async open(file) {
+    this.whole.cancel();
+    this.task.leave?.();
+    this.problem(null);
+    performance.mark("given");
+    id("busy").hidden = false;
+    say(`Opening ${file?.name ?? "the example"}`);
+    try {
+      const about = file ? await api.givePicture(file) : await api.giveSample();
+      if (this.picture) api.dropPicture(this.picture.picture).catch(() => {});
+      this.begin(about);
+    } catch (error) {
+      id("busy").hidden = true;
+      this.problem(error);
+    }
+  }
+
+  begin(about) {
+    this.picture = about;
+    this.frame = 0;
+    this.first = true;
+    for (const task of Object.values(this.tasks)) task.result = null;
+    id("drop").hidden = true;
+    for (const name of SHOWN_WITH_A_PICTURE) id(name).hidden = false;
+    for (const card of document.querySelectorAll("[data-task]:not(#queue)")) card.hidden = false;
+    id("name").textContent = about.name;
+    id("description").textContent = about.description;
+    id("frames").hidden = about.frames < 2;
+    id("frame").max = about.frames;
+    id("frame").value = 1;
+    id("frame-number").textContent = `1 of ${about.frames}`;
+    id("viewer").querySelector("canvas").setAttribute("aria-label", `${about.name}: ${about.description}`);
+    this.factor = 0; // a new picture has a new size
+    this.task.begin(about, true);
+    this.whole.abandon();
+    this.refresh();
+    this.setMode(this.task.modes()[0]);
+    this.task.frameChanged?.();
+  }
+
+  problem(error) {
+    id("problem").hidden = !error;
+    id("problem").textContent = error ? capital(error.message) : "";
+  }
+
+  // ---- what is shown
+
+  // The result of what is chosen now, if it is there.
+  get current() {
+    return this.task.result?.key === this.task.key() ? this.task.result : null;
+  }
+
+  // Something was chosen: what belongs to the old choice is no longer shown as if it belonged to the new one.
+  refresh() {
+    const factor = this.current?.factor ?? 1;
+    if (factor !== this.factor) {
+      this.factor = factor;
+      this.viewer.setPicture(factor * this.picture.width, factor * this.picture.height);
+    }
+    if (this.current) this.whole.done();
+    else if (!this.whole.running) this.whole.idle();
+    this.updateModes();
+    this.viewer.renew(COMPUTED);
+  }
+
+  changed() {
+    this.problem(null);
+    if (!this.picture) return;
+    if (this.whole.running) this.whole.abandon();
+    this.refresh();
+  }
+
+  finished() {
+    this.refresh();
+    this.task.finished?.();
+  }
+
+  async fetchLayer(layer, region, signal, exact) {
+    const { picture, frame, factor } = this;
+    const computed = COMPUTED.includes(layer);
+    const smaller = factor > 1 && ORIGINAL.includes(layer);
+    const place = smaller ? reduced(region, factor) : region;
+    const asked = { layer, frame, ...place, exact: exact ? 1 : 0 };
+    if (computed) Object.assign(asked, this.current ? { result: this.current.name } : this.task.asked(layer));
+    const piece = await api.look(picture.picture, asked, signal);
+    if (computed) requestAnimationFrame(() => this.measured());
+    return smaller ? enlarged(piece, factor, region.step) : piece;
+  }
+
+  // For whoever wants to know how long things take: entries of the browser's own performance timeline.
+  measured() {
+    if (this.first) {
+      this.first = false;
+      performance.measure("given to first view", "given");
+    }
+    if (this.movedStrength) {
+      this.movedStrength = false;
+      performance.measure("strength to view", "strength moved");
+    }
+  }
+
+  shown() {
+    const { viewer } = this;
+    if (!viewer?.size) return;
+    const { before, after } = this.task.words;
+    id("zoom").textContent = `${Math.round(100 * viewer.zoom * this.factor)} %`;
+    id("busy").hidden = viewer.busy === 0;
+    const single = viewer.mode !== "wipe";
+    const corners = id("viewer").querySelectorAll(".corner");
+    const names = { noisy: before, denoised: after, difference: this.task.words.difference, noise: "noise level", error: "error" };
+    corners[0].textContent = single ? names[viewer.mode] : before;
+    corners[0].hidden = !single && viewer.wipe < 0.12;
+    corners[1].hidden = single || viewer.wipe > 0.88;
+    corners[1].textContent = this.current ? after : `${after}, quick look`;
+    const ends = viewer.ends();
+    const legend = id("legend");
+    legend.hidden = !ends || !["difference", "noise", "error"].includes(viewer.mode);
+    if (!legend.hidden) {
+      legend.classList.toggle("grey", viewer.mode === "difference");
+      id("legend-low").textContent = number(ends[0]);
+      id("legend-high").textContent = number(ends[1]);
+    }
+  }
+
+  // ---- tools
+
+  setMode(mode) {
+    for (const button of document.querySelectorAll("[data-mode]")) {
+      button.setAttribute("aria-checked", button.dataset.mode === mode);
+      button.tabIndex = button.dataset.mode === mode ? 0 : -1;
+    }
+    this.viewer.setMode(mode);
+  }
+
+  updateModes() {
+    const modes = this.task.modes();
+    for (const button of document.querySelectorAll("[data-mode]")) button.disabled = !modes.includes(button.dataset.mode);
+    if (!modes.includes(this.viewer.mode)) this.setMode(modes[0]);
+  }
+
+  listenTools() {
+    const { viewer } = this;
+    const buttons = [...document.querySelectorAll("[data-mode]")];
+    for (const button of buttons) {
+      button.addEventListener("click", () => this.setMode(button.dataset.mode));
+      button.addEventListener("keydown", (event) => {
+        const way = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
+        if (!way) return;
+        event.preventDefault();
+        const able = buttons.filter((other) => !other.disabled);
+        const next = able[(able.indexOf(button) + way + able.length) % able.length];
+        next.focus();
+        this.setMode(next.dataset.mode);
+      });
+    }
+    const by = (mode) => () => document.querySelector(`[data-mode="${mode}"]`).disabled || this.setMode(mode);
+    viewer.moreKeys = { w: by("wipe"), n: by("noisy"), d: by("denoised"), x: by("difference"), m: by("noise"), e: by("error") };
+    id("zoom-in").addEventListener("click", () => viewer.zoomTo(viewer.scale * 1.5));
+    id("zoom-out").addEventListener("click", () => viewer.zoomTo(viewer.scale / 1.5));
+    id("fit").addEventListener("click", () => viewer.fit());
+    id("one").addEventListener("click", () => viewer.zoomTo(1));
+    id("frame").addEventListener("input", () => {
+      this.frame = id("frame").value - 1;
+      id("frame-number").textContent = `${this.frame + 1} of ${this.picture.frames}`;
+      viewer.renew(["noisy", "denoised", "difference", "noise"]);
+    });
+    id("frame").addEventListener("change", () => this.task.frameChanged?.());
+  }
+}
+
+// The region of the file that lies behind a region of a result which is `factor` times as large.
+function reduced({ x, y, w, h, step }, factor) {
+  const [left, top] = [Math.floor(x / factor), Math.floor(y / factor)];
+  const [right, bottom] = [Math.ceil((x + w) / factor), Math.ceil((y + h) / factor)];
+  return { x: left, y: top, w: right - left, h: bottom - top, step: 2 ** Math.max(0, Math.floor(Math.log2(step / factor))) };
+}
+
+// A piece of the file, as a piece of that result; there is nothing finer to ask for.
+function enlarged(piece, factor, step) {
+  const { x, y, w, h } = piece;
+  return { ...piece, x: factor * x, y: factor * y, w: factor * w, h: factor * h, step, size: factor * piece.step };
+}
