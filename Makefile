@@ -10,7 +10,7 @@ OLDEST := numba==0.61.0 numpy==1.26.4 scipy==1.13.1  # the lower bounds of pypro
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test test-app test-large test-torch test-deepinv oldest check bench fuzz kills baseline clean same-python with-torch with-deepinv
+.PHONY: help demo test test-app test-napari test-large test-torch test-deepinv oldest check bench fuzz kills baseline clean same-python with-torch with-deepinv
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -42,6 +42,9 @@ test-large: ## Run the tests of dask arrays and zarr stores
 test-app: ## Test the page in a real Chromium, in an environment of its own
 	@tests/browser/run "$(PYTHON)" $(ARGS)
 
+test-napari: ## Test the napari plugin in a real viewer, in an environment of its own
+	@plugins/napari-heatprior/run-tests "$(PYTHON)" $(ARGS)
+
 check: $(VENV)/installed-check ## Check style and types
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
@@ -64,8 +67,8 @@ bench: $(VENV)/installed-bench ## Measure speed and memory
 	$(BIN)/python benchmarks/run.py
 
 clean: ## Remove the virtual environments, caches and outputs
-	rm -rf $(VENV) .venv-app .venv-large .venv-torch .venv-deepinv .venv-oldest out build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
-	find src tests benchmarks experiments -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+	rm -rf $(VENV) .venv-app .venv-napari .venv-large .venv-torch .venv-deepinv .venv-oldest out build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	find src tests plugins benchmarks experiments -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
 # One empty file for each set of extras that is installed; a newer pyproject.toml asks for it again.
 $(VENV)/installed-%: pyproject.toml $(VENV)/made | same-python
