@@ -69,7 +69,8 @@ def main() -> None:
 
 def measured(files: list[Path], options: dict[str, Any], threads: int) -> list[Summary]:
     def denoiser(noisy: FloatArray, sigma: float) -> FloatArray:
-        return denoise(noisy, sigma, **options, white=1.0)
+        clean: FloatArray = denoise(noisy, sigma, **options, white=1.0)
+        return clean
 
     with tqdm(total=len(files) * len(LEVELS), leave=False, disable=None) as bar:
         return summarise(evaluate(files, denoiser, threads=threads, report=lambda _: bar.update()))

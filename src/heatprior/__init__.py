@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from heatprior.priors.wavelet import WaveletPrior
     from heatprior.restoration.adaptation import adapt
     from heatprior.restoration.denoising import denoise
-    from heatprior.restoration.denoising_errors import denoise_with_error
+    from heatprior.restoration.denoising_errors import DenoisedWithError, predicted_psnr
     from heatprior.restoration.operators.blur import Blur
     from heatprior.restoration.operators.downsample import Downsample
     from heatprior.restoration.operators.fourier import Fourier
@@ -47,6 +47,7 @@ _HOME = {
     "Blur": "restoration.operators.blur",
     "ConvolutionalPrior": "priors.convolutional",
     "DataMissingError": "errors",
+    "DenoisedWithError": "restoration.denoising_errors",
     "DiffusedPrior": "priors.protocol",
     "Downsample": "restoration.operators.downsample",
     "Experts": "priors.experts",
@@ -73,13 +74,13 @@ _HOME = {
     "WaveletPrior": "priors.wavelet",
     "adapt": "restoration.adaptation",
     "denoise": "restoration.denoising",
-    "denoise_with_error": "restoration.denoising_errors",
     "estimate_noise": "noise.estimation",
     "estimate_sigma": "noise.levels",
     "load": "zoo",
     "noise_map": "noise.estimation",
     "noise_profile": "noise.estimation",
     "posterior_samples": "restoration.posterior_samples",
+    "predicted_psnr": "restoration.denoising_errors",
     "restore": "restoration.restore",
     "train": "learning.train",
     "tweedie": "priors.protocol",
@@ -89,6 +90,7 @@ __all__ = [
     "Blur",
     "ConvolutionalPrior",
     "DataMissingError",
+    "DenoisedWithError",
     "DiffusedPrior",
     "Downsample",
     "Experts",
@@ -115,13 +117,13 @@ __all__ = [
     "WaveletPrior",
     "adapt",
     "denoise",
-    "denoise_with_error",
     "estimate_noise",
     "estimate_sigma",
     "load",
     "noise_map",
     "noise_profile",
     "posterior_samples",
+    "predicted_psnr",
     "restore",
     "train",
     "tweedie",

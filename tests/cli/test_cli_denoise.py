@@ -297,6 +297,35 @@ def test_a_full_disk_leaves_no_partial_file(
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
 @pytest.mark.usefixtures("workplace")
+def test_errors_are_written_beside_and_the_psnr_is_foretold(run: Run):
+    outcome = run(
+        "denoise", "noisy.png", "-o", "new.png", "--sigma", SIGMA, "--error", "error.tif", "--compare", *QUICK
+    )
+    assert outcome.code == 0
+    assert re.search(r"expected PSNR \d+\.\d ± \d+\.\d dB", outcome.out)
+    written = tifffile.imread("error.tif")
+    noisy = read_image(Path("noisy.png")).pixels
+    found = hp.denoise(noisy, SIGMA, prior="mine.safetensors", return_error=True)
+    assert written.dtype == np.float32
+    np.testing.assert_array_equal(written, found.error)
+    np.testing.assert_array_equal(read_image(Path("new.png")).pixels, found.pixels)
+
+
+def test_errors_of_a_folder_go_to_a_folder_and_are_refused_where_they_would_replace(run: Run, workplace: Path):
+    command = ("denoise", "photos", "-o", "new", "--sigma", SIGMA, "--white", 255, *QUICK)
+    assert run(*command, "--error", "errors").code == 0
+    assert sorted(str(path.relative_to("errors")) for path in Path("errors").rglob("*.tif")) == [
+        "a.tif", "trip/b.tif", "trip/day/c.tif"
+    ]  # fmt: skip
+    before = tree(workplace)
+    assert_refused(
+        run("denoise", "noisy.png", "-o", "2.png", "--sigma", SIGMA, "--error", "old.png", *QUICK), "--force"
+    )
+    assert_refused(run("denoise", "noisy.png", "-o", "2.png", "--sigma", SIGMA, "--error", "e.jpg", *QUICK), "float32")
+    assert tree(workplace) == before
+
+
+@pytest.mark.usefixtures("workplace")
 def test_a_full_standard_output_is_one_line():
     command = [sys.executable, "-m", "heatprior", "denoise", "noisy.png", "-o", "new.png", "--sigma", "20", *QUICK]
     with Path("/dev/full").open("w") as full:

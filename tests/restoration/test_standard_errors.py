@@ -7,9 +7,9 @@ from heatprior.errors import InvalidInputError, PriorFileError
 from heatprior.restoration.standard_errors import (
     Calibration,
     calibration_on,
-    predicted_psnr,
     probe,
     probed_variance,
+    psnr_by_risk,
 )
 
 SHAPE = (120, 130)
@@ -54,7 +54,7 @@ def test_the_predicted_psnr_is_the_true_one_within_its_error(denoiser):
     deviations = []
     for seed in range(8):
         clean, noisy, denoised, found = trial(seed, denoiser)
-        quality = predicted_psnr(noisy, denoised, np.array(SIGMA**2), found, 1.0)
+        quality = psnr_by_risk(noisy, denoised, np.array(SIGMA**2), found, 1.0)
         assert quality.stderr < 0.3
         true = -10.0 * np.log10(np.mean((denoised - clean) ** 2))
         deviations.append((quality.psnr - true) / quality.stderr)
@@ -64,7 +64,7 @@ def test_the_predicted_psnr_is_the_true_one_within_its_error(denoiser):
 
 def test_it_is_not_the_true_one_if_the_noise_is_another():
     clean, noisy, denoised, found = trial(0, sigma=1.3 * SIGMA)
-    quality = predicted_psnr(noisy, denoised, np.array(SIGMA**2), found, 1.0)
+    quality = psnr_by_risk(noisy, denoised, np.array(SIGMA**2), found, 1.0)
     assert abs(quality.psnr + 10.0 * np.log10(np.mean((denoised - clean) ** 2))) > 4.0 * quality.stderr
 
 
@@ -74,27 +74,46 @@ def test_missing_pixels_have_no_error_and_no_influence():
     variance = probed_variance(with_gap)
     assert np.isnan(variance[:, 3]).all()
     np.testing.assert_allclose(variance[:, 4:60], probed_variance(found)[:, 4:60], rtol=1e-4)
-    assert np.isfinite(predicted_psnr(noisy, denoised, np.array(SIGMA**2), with_gap, 1.0).psnr)
+    assert np.isfinite(psnr_by_risk(noisy, denoised, np.array(SIGMA**2), with_gap, 1.0).psnr)
     nothing = found._replace(answer=np.full(SHAPE, np.nan))
     with pytest.raises(InvalidInputError, match="every pixel"):
-        predicted_psnr(noisy, denoised, np.array(SIGMA**2), nothing, 1.0)
+        psnr_by_risk(noisy, denoised, np.array(SIGMA**2), nothing, 1.0)
 
 
 def test_a_calibration_is_straight_in_log_sigma():
-    table = Calibration((0.01, 0.1), (1.0, 2.0), (0.0, 0.2))
-    middle = table.variance(np.array(1.0), np.array(np.sqrt(0.001)))
-    assert middle == pytest.approx(1.5 + 0.1 * 0.001)
+    table = Calibration((0.01, 0.1), (0.5, 0.5), (0.1, 0.4), (1.0, 4.0))
+    level = np.sqrt(0.001)
+    middle = table.variance(np.array([0.5, 0.25]) * level**2, np.array(level))
+    np.testing.assert_allclose(middle, [0.2 * level**2, 0.2 * 0.5**2 * level**2])
+
+
+def test_one_level_broadcast_is_a_map_of_it():
+    table, probed = (
+        Calibration((0.01, 0.1), (0.5, 0.4), (1.0, 0.4), (1.0, 3.0)),
+        np.random.default_rng(0).random((5, 6)) * 1e-3,
+    )
+    one = np.broadcast_to(np.array(0.03), (5, 6))
+    np.testing.assert_allclose(table.variance(probed, one), table.variance(probed, np.array(one)), rtol=1e-12)
 
 
 @pytest.mark.parametrize(
     "entry",
     [
-        {"sigmas": [1.0]},
         3,
-        {"sigmas": [0.1, 0.05], "slopes": [1, 1], "floors": [0, 0]},
-        {"sigmas": [], "slopes": [], "floors": []},
+        {"hqs": {"sigmas": [1.0]}},
+        {"hqs": {"sigmas": [0.1, 0.05], "probed": [1, 1], "actual": [1, 1], "powers": [1, 1]}},
+        {"hqs": {"sigmas": [1.0], "probed": [1], "actual": [0.0], "powers": [1]}},
+        {"hqs": {"sigmas": [], "probed": [], "actual": [], "powers": []}},
     ],
 )
 def test_a_card_that_makes_no_sense_is_refused(entry):
     with pytest.raises(PriorFileError, match="standard_errors"):
-        calibration_on({"standard_errors": entry})
+        calibration_on({"standard_errors": entry}, "hqs")
+
+
+def test_a_card_without_the_method_leaves_variances_as_they_are():
+    for card in (
+        {},
+        {"standard_errors": {"hqs": {"sigmas": [1.0], "probed": [1.0], "actual": [2.0], "powers": [1.0]}}},
+    ):
+        assert calibration_on(card, "eb") == Calibration()

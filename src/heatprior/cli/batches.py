@@ -65,8 +65,12 @@ def prepared(
     read: Iterable[str | None],
     skip_existing: bool,
     force: bool,
+    beside: Callable[[Job], Path] | None = None,
 ) -> Plan | None:
-    """What is to be done, safely: None if nothing is left. `read` may name files that are read and must stay."""
+    """What is to be done, safely: None if nothing is left. `read` may name files that are read and must stay.
+
+    `beside` is where a job writes something else besides its target.
+    """
     from heatprior.cli.jobs import check_targets, plan, without_finished
 
     if skip_existing and force:
@@ -77,8 +81,10 @@ def prepared(
         if not todo.jobs and not todo.failures:
             typer.echo("nothing left to do: every output exists")
             return None
-    pictures = [picture_beside(job.target) for job in todo.jobs] if compare else []
-    check_targets(todo, pictures, [path for path in map(Path, filter(None, read)) if path.is_file()], force=force)
+    extras = [picture_beside(job.target) for job in todo.jobs] if compare else []
+    if beside is not None:
+        extras += [beside(job) for job in todo.jobs]
+    check_targets(todo, extras, [path for path in map(Path, filter(None, read)) if path.is_file()], force=force)
     return todo
 
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import Annotated
 
 import typer
 
@@ -21,23 +19,14 @@ from heatprior.cli.batches import (
     carry_out,
     check_white,
     noise_level,
-    picture_beside,
     prepared,
 )
+from heatprior.cli.denoised_files import Request, denoise_file
+from heatprior.cli.jobs import errors_below
 from heatprior.cli.large import Scheduler, Workers, denoise_large, is_large
-from heatprior.cli.noise import NOISE_HELP, NoiseKind, in_words
-from heatprior.cli.reports import say_if_compiling, warnings_in_one_line
+from heatprior.cli.noise import NOISE_HELP, NoiseKind
+from heatprior.cli.reports import say_if_compiling
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from heatprior.cli.jobs import Job
-    from heatprior.images import ImageFile
-    from heatprior.noise.estimation import NoiseReport
-    from heatprior.noise.profiles import NoiseProfile
-    from heatprior.priors.protocol import Prior
-
-PATCH = 7  # pixels along the side of the patches by which noise is estimated
 EXAMPLES = """\b
 Examples:
   heatprior denoise noisy.png -o clean.png                            the noise is estimated
@@ -47,6 +36,7 @@ Examples:
   heatprior denoise a.png b.jpg -o clean --sigma 15 --fast            faster, less good
   heatprior denoise photos -o clean --noise-model camera.json         as heatprior noise --save found it
   heatprior denoise image.npy -o clean.npy --sigma map.npy            a noise level for each pixel
+  heatprior denoise cells.tif -o clean.tif --error error.tif          an error bar for each pixel
   heatprior denoise volume.ome.zarr -o clean.ome.zarr --workers 4     larger than memory
 """
 
@@ -67,20 +57,6 @@ class Method(StrEnum):
 
     hqs = "hqs"
     eb = "eb"
-
-
-class DenoisingOptions(NamedTuple):
-    """How each image is denoised."""
-
-    sigma: float | NDArray[Any] | None  # None: estimated
-    noise: str | NoiseProfile
-    quality: str
-    prior: Prior | None  # None: the one that belongs to the quality
-    method: str
-    adapt: bool
-    scales: int | None
-    white: float | None
-    compare: bool
 
 
 def denoise(
@@ -110,8 +86,20 @@ def denoise(
     adapt: Adapt = False,
     scales: Scales = None,
     white: White = None,
+    error: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="OUT",
+            help="Write the standard error of each pixel as well, a float image (.tif, .npy), and say what PSNR to "
+            "expect; for several inputs or for a folder, a folder of .tif.",
+        ),
+    ] = None,
     compare: Annotated[
-        bool, typer.Option("--compare", help="Draw noisy, denoised and removed beside each other: OUT-compare.png.")
+        bool,
+        typer.Option(
+            "--compare",
+            help="Draw noisy, denoised and removed side by side, with --error also the errors: OUT-compare.png.",
+        ),
     ] = False,
     skip_existing: SkipExisting = False,
     force: Force = False,
@@ -131,7 +119,7 @@ def denoise(
 
         others = {"--adapt": adapt, "--compare": compare, "--skip-existing": skip_existing}
         others["--noise"] = noise not in (NoiseKind.auto, NoiseKind.constant)
-        others |= {"--best": best, "--noise-model": noise_model is not None}
+        others |= {"--best": best, "--noise-model": noise_model is not None, "--error": error is not None}
         name = prior or prior_name(quality)
         denoise_large(
             inputs, output, sigma=sigma, prior=name, method=method.value, white=white, scheduler=scheduler,
@@ -143,6 +131,7 @@ def denoise(
     from heatprior import load
     from heatprior.noise.profiles import NoiseProfile
     from heatprior.restoration.adaptation import as_mixture
+    from heatprior.restoration.options import Options
 
     level = noise_level(sigma)
     if sigma is not None and noise is not NoiseKind.auto:
@@ -151,14 +140,16 @@ def denoise(
         raise typer.BadParameter("--noise-model says what the noise is; leave out --sigma and --noise")
     profile = None if noise_model is None else NoiseProfile.load(noise_model)
     check_white(white)
-    todo = prepared(inputs, output, compare=compare, read=(sigma, prior), skip_existing=skip_existing, force=force)
+    place = None if error is None else partial(errors_below, error=error, inputs=inputs, output=output)
+    todo = prepared(
+        inputs, output, compare=compare, read=(sigma, prior), skip_existing=skip_existing, force=force, beside=place
+    )
     if todo is None:
         return
     say_if_compiling()
     model = None if prior is None else as_mixture(load(prior)) if adapt else load(prior)
-    found = profile or noise.value
-    options = DenoisingOptions(level, found, quality, model, method.value, adapt, scales, white, compare)
-    carry_out(todo, partial(_denoise, settings=options), output)
+    options = Options(profile or noise.value, quality, model, method.value, adapt, scales, white=white)
+    carry_out(todo, partial(denoise_file, request=Request(level, options, compare, place)), output)
 
 
 def quality_of(fast: bool, best: bool) -> str:
@@ -166,72 +157,3 @@ def quality_of(fast: bool, best: bool) -> str:
     if fast and best:
         raise typer.BadParameter("--fast and --best exclude each other; give one of them, or none")
     return "fast" if fast else "best" if best else "default"
-
-
-def _denoise(job: Job, progress: Callable[[float], None], settings: DenoisingOptions) -> str:
-    """Read, denoise and write one image; returns a line that says what was done."""
-    from heatprior.errors import InvalidInputError
-    from heatprior.images import check_writable, read_image, write_image
-    from heatprior.restoration.denoising import denoise_and_report
-
-    start = time.perf_counter()
-    image = read_image(job.source)
-    check_writable(job.target, image)
-    try:
-        with warnings_in_one_line(job.source):
-            pixels, report = denoise_and_report(
-                image.values(),
-                settings.sigma,
-                noise=settings.noise,
-                quality=settings.quality,
-                prior=settings.prior,
-                method=settings.method,
-                adapt=settings.adapt,
-                scales=settings.scales,
-                channel_axis=image.channel_axis,
-                white=settings.white or image.white,
-                progress=progress,
-            )
-    except InvalidInputError as error:
-        raise InvalidInputError(f"cannot denoise {job.source}: {error}") from error
-    write_image(job.target, pixels, like=image)
-    if settings.compare:
-        _draw(image, pixels, picture_beside(job.target))
-    if report is not None:
-        _warn_of_doubts(job, image, report)
-    seconds = time.perf_counter() - start
-    found = "" if report is None else f"; noise {_in_words(report)}"
-    return f"wrote {job.target}: {image.describe()}, from {job.source}, {seconds:.1f} s{found}"
-
-
-def _warn_of_doubts(job: Job, image: ImageFile, report: NoiseReport) -> None:
-    """What makes the estimated noise doubtful, each reason once for all channels."""
-    from heatprior.noise.estimation import doubts_of
-    from heatprior.pixels.inputs import as_channels, in_unit_range
-
-    channels = as_channels(image.values(), image.channel_axis)
-    flat = channels.reshape(-1, *channels.shape[-2:])
-    found = [
-        doubt
-        for channel, pixels in zip(report.channels, flat, strict=True)
-        for doubt in doubts_of(channel, in_unit_range(pixels, report.white), PATCH)
-    ]
-    for doubt in dict.fromkeys(found):
-        typer.echo(f"heatprior: warning: {job.source}: {doubt}", err=True)
-
-
-def _in_words(report: NoiseReport) -> str:
-    """What was estimated; of many channels, the lowest and the highest level."""
-    if len(report.channels) == 1:
-        return in_words(report.channels[0], report.white)
-    kinds = ", ".join(dict.fromkeys(report.models))
-    return f"{kinds}, sigma {report.sigma.min():.3g} to {report.sigma.max():.3g}"
-
-
-def _draw(image: ImageFile, pixels: NDArray[Any], path: Path) -> None:
-    """Compare the image; of a stack, the one in its middle."""
-    from heatprior.pictures.comparisons import draw_removed
-
-    frame = 3 if image.colour else 2
-    middle = tuple(count // 2 for count in image.pixels.shape[: image.pixels.ndim - frame])
-    draw_removed(image.pixels[middle], pixels[middle], path)

@@ -58,6 +58,14 @@ def plan(inputs: Sequence[Path], output: Path) -> Plan:
     return Plan(jobs, failures, single=False)
 
 
+def errors_below(job: Job, *, error: Path, inputs: Sequence[Path], output: Path) -> Path:
+    """Where the errors of an image go: `error` itself, or below it as the image lies below the output, in a TIFF."""
+    if len(inputs) == 1 and not inputs[0].is_dir() and not error.is_dir():
+        return error
+    place = job.target.relative_to(output) if output.is_dir() or job.target != output else Path(output.name)
+    return error / place.with_suffix(".tif")
+
+
 def without_finished(todo: Plan) -> Plan:
     """The plan without the jobs whose target is there already."""
     return todo._replace(jobs=[job for job in todo.jobs if not os.path.lexists(job.target)])

@@ -18,8 +18,9 @@ from heatprior.noise_model import as_noise, mixed_noise
 from heatprior.pixels.channels import ALONE, COLOUR, mixed
 from heatprior.pixels.gaps import Window, with_all_or_no_channel_missing
 from heatprior.pixels.inputs import as_pixels, as_white
-from heatprior.restoration.denoising import noise_of_channel, store
+from heatprior.restoration.channelwise import store
 from heatprior.restoration.pieces import Way
+from heatprior.restoration.planning import noise_of_channel
 
 Ends = tuple[NDArray[Any], NDArray[Any]]  # lowest and highest noise level of every plane and channel, (..., channels)
 

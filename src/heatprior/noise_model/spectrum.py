@@ -66,14 +66,31 @@ class NoiseSpectrum:
         The reduced image keeps the frequencies below a half and nothing else, so its spectrum is that part of this one,
         read at twice as many frequencies: between those of the torus by the Fourier series of the autocovariance.
         """
-        near = np.arange(1 - self.side // 2, self.side // 2)
         twice = 2 * self.side
-        lags = np.zeros((twice, twice))
-        lags[np.ix_(near % twice, near % twice)] = self.autocovariance[np.ix_(near % self.side, near % self.side)]
-        finer = np.maximum(np.fft.fft2(lags).real, LEAST_POWER)
+        finer = self._on_torus((twice, twice))
         low = np.fft.fftfreq(self.side, 1.0 / self.side).astype(np.int64) % twice
         part = finer[np.ix_(low, low)]
         return NoiseSpectrum(part), float(np.sqrt(part.mean()))
+
+    def field(self, shape: tuple[int, int], rng: np.random.Generator) -> FloatArray:
+        """A draw of Gaussian noise of this spectrum and of variance one: (H, W)."""
+        torus = (shape[0] + self.side, shape[1] + self.side)  # so that opposite edges have nothing in common
+        power = self._on_torus(torus)
+        white = np.fft.fft2(rng.standard_normal(torus))
+        drawn = np.fft.ifft2(white * np.sqrt(power / power.mean())).real
+        return np.asarray(drawn[: shape[0], : shape[1]])
+
+    def _on_torus(self, shape: tuple[int, int]) -> FloatArray:
+        """The power at the frequencies of a larger torus: the Fourier series of the autocovariance."""
+        near = np.arange(1 - self.side // 2, self.side // 2)
+        lags = np.zeros(shape)
+        lags[np.ix_(near % shape[0], near % shape[1])] = self.autocovariance[np.ix_(near % self.side, near % self.side)]
+        return np.maximum(np.fft.fft2(lags).real, LEAST_POWER)
+
+    @property
+    def pixels_alike(self) -> float:
+        """How many pixels of this noise tell as little of a variance as one of white noise: Σ r², 1 if it is white."""
+        return float(np.square(self.autocovariance).sum())
 
     @property
     def length(self) -> float:

@@ -46,19 +46,29 @@ class Panel:
         return np.asarray(np.nan_to_num(np.clip(levels, 0.0, 1.0), nan=MID_GREY))
 
 
-def draw_removed(noisy: NDArray[Any], denoised: NDArray[Any], path: Path) -> None:
-    """Noisy, denoised and their difference, for images (H, W) or (H, W, 3) in the same units."""
+def draw_removed(
+    noisy: NDArray[Any],
+    denoised: NDArray[Any],
+    path: Path,
+    *,
+    error: NDArray[Any] | None = None,
+) -> None:
+    """Noisy, denoised and their difference, for images (H, W) or (H, W, 3) in the same units.
+
+    If they are known, also the standard errors.
+    """
     black, white = contrast(denoised)
     removed = np.asarray(noisy, np.float32) - np.asarray(denoised, np.float32)
     spread = DEVIATIONS_SHOWN * float(np.nanstd(removed)) if np.isfinite(removed).any() else 0.0
-    draw_side_by_side(
-        [
-            Panel("noisy", noisy, black, white),
-            Panel("denoised", denoised, black, white),
-            Panel(f"removed, ±{spread:.3g}", removed, -(spread or 1.0), spread or 1.0),
-        ],
-        path,
-    )
+    panels = [
+        Panel("noisy", noisy, black, white),
+        Panel("denoised", denoised, black, white),
+        Panel(f"removed, ±{spread:.3g}", removed, -(spread or 1.0), spread or 1.0),
+    ]
+    if error is not None:
+        most = contrast(error)[1] or 1.0
+        panels.append(Panel(f"standard error, 0 to {most:.3g}", error, 0.0, most))
+    draw_side_by_side(panels, path)
 
 
 def contrast(pixels: NDArray[Any]) -> tuple[float, float]:

@@ -1,28 +1,26 @@
-"""`hp.denoise_with_error`: a denoised image with the standard error of every pixel, and its predicted PSNR."""
+"""A denoised image with the standard error of every pixel, and its predicted PSNR: the same plan, carried out twice."""
 
 from __future__ import annotations
 
-from os import PathLike
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from heatprior.arrays import FloatArray
-from heatprior.errors import InvalidInputError
 from heatprior.kernels.row_bands import Progress, span_of
 from heatprior.noise.estimation import NoiseReport
-from heatprior.pixels.channels import is_alpha
 from heatprior.pixels.inputs import as_channels, integer_limits
-from heatprior.priors.protocol import DiffusedPrior
-from heatprior.restoration.denoising import Plan, planned
+from heatprior.restoration.channelwise import carried_out
+from heatprior.restoration.options import Keywords, Options
+from heatprior.restoration.planning import Plan, Together, planned
 from heatprior.restoration.standard_errors import (
     PredictedPsnr,
     Probe,
     calibration_on,
-    predicted_psnr,
     probe,
     probed_variance,
+    psnr_by_risk,
 )
 
 LEAST_LEVEL = 1e-6  # of full scale
@@ -35,66 +33,105 @@ class DenoisedWithError(NamedTuple):
     pixels: NDArray[Any]
     error: FloatArray  # of the shape and in the units of the image
     predicted: PredictedPsnr
-    noise: NoiseReport | None
+    noise: NoiseReport | None  # if it was estimated
+
+
+def predicted_psnr(
+    image: ArrayLike, sigma: ArrayLike | None = None, *, progress: Progress | None = None, **keywords: Unpack[Keywords]
+) -> PredictedPsnr:
+    """The PSNR that `denoise` of the same arguments will reach, in dB, and its standard error: without the truth.
+
+    By Stein's unbiased risk estimate; the image is denoised twice. `denoise(…, return_error=True)` gives it as well.
+    """
+    return denoise_with_error(image, sigma, Options(**keywords), progress).predicted
+
+
+class Probed(NamedTuple):
+    """A plan carried out and probed, in floats: what errors and risk are computed from."""
+
+    plan: Plan
+    noisy: FloatArray  # of the shape of the image
+    clean: FloatArray
+    found: Probe  # (..., channels, H, W), in the units of the image
+    levels: FloatArray  # of the noise, likewise
+    alike: float  # pixels that count as one
+
+    @property
+    def variance(self) -> FloatArray:
+        """That of the errors by the derivative alone: (..., channels, H, W)."""
+        return probed_variance(self.found, self.alike)
+
+
+def probed(image: ArrayLike, sigma: ArrayLike | None, options: Options, progress: Progress | None = None) -> Probed:
+    """The image denoised, and once more with some noise added to it."""
+    plan, progress = planned(image, sigma, options, progress)
+    noisy = plan.pixels.astype(np.float32)
+    clean = carried_out(plan, noisy, span_of(progress, 0.0, 0.5))
+    second = span_of(progress, 0.5, 1.0)
+    drawn = noise_like(plan, np.random.default_rng(SEED))
+    found = probe(lambda pixels: carried_out(plan, pixels, second), noisy, clean, drawn)
+    planes = Probe(*(as_channels(values, plan.channel_axis) for values in found))
+    return Probed(plan, noisy, clean, planes, noise_levels(plan), _pixels_alike(plan))
 
 
 def denoise_with_error(
-    image: ArrayLike,
-    sigma: ArrayLike | None = None,
-    *,
-    noise: str = "auto",
-    quality: str = "default",
-    prior: str | PathLike[str] | DiffusedPrior | None = None,
-    method: str = "hqs",
-    adapt: bool = False,
-    scales: int | None = None,
-    channel_axis: int | None = None,
-    white: float | None = None,
-    progress: Progress | None = None,
+    image: ArrayLike, sigma: ArrayLike | None, options: Options, progress: Progress | None = None
 ) -> DenoisedWithError:
-    """As `denoise`, which it runs twice; see `standard_errors` for why that tells the errors.
+    """As `denoise`, which it runs twice; see `standard_errors` for why that tells the errors."""
+    done = probed(image, sigma, options, progress)
+    plan, axis, full = done.plan, done.plan.channel_axis, done.plan.full
+    table = calibration_on(plan.card, plan.method)
+    variance = table.variance(done.variance / full**2, done.levels / full)
+    error = np.empty(done.noisy.shape, np.float32)
+    as_channels(error, axis)[...] = np.where(done.found.drawn == 0.0, 0.0, full * np.sqrt(variance))
+    noisy, clean = (as_channels(values, axis) for values in (done.noisy, done.clean))
+    doubt = _doubt(plan.report)
+    predicted = psnr_by_risk(noisy, clean, np.square(done.levels), done.found, full, doubt=doubt, alike=done.alike)
+    return DenoisedWithError(_as_type(done.clean, plan.pixels.dtype), error, predicted, plan.report)
 
-    Not for correlated noise, of which no probe is drawn; take `noise="constant"` there for errors of the white part.
+
+def noise_like(plan: Plan, rng: np.random.Generator) -> FloatArray:
+    """Noise of the covariance that the plan takes the image's to have, in its units and shape, in float32.
+
+    White noise is ± sigma, which tells a trace better than a Gaussian. Transparency has none.
     """
-    plan, progress = planned(
-        image,
-        sigma,
-        noise=noise,
-        quality=quality,
-        prior=prior,
-        method=method,
-        adapt=adapt,
-        scales=scales,
-        channel_axis=channel_axis,
-        white=white,
-        progress=progress,
-    )
-    if any(profile is not None for profile in plan.profiles):
-        raise InvalidInputError("the noise is correlated, and errors are known for white noise; give noise='constant'")
-    noisy = plan.pixels.astype(np.float32)
-    clean = plan.run(noisy, span_of(progress, 0.0, 0.5))
-    drawn = _drawn(plan)
-    second = span_of(progress, 0.5, 1.0)
-    found = probe(lambda pixels: plan.run(np.asarray(pixels, np.float32), second), noisy, clean, drawn)
-    planes = Probe(*(as_channels(values, channel_axis) for values in found))
-    grey = plan.sigmas / plan.full
-    variance = calibration_on(plan.card).variance(probed_variance(planes) / plan.full**2, grey)
-    error = np.empty(noisy.shape, np.float32)
-    as_channels(error, channel_axis)[...] = np.where(planes.drawn == 0.0, 0.0, plan.full * np.sqrt(variance))
-    observed, denoised = (as_channels(values, channel_axis) for values in (noisy, clean))
-    predicted = predicted_psnr(observed, denoised, np.square(plan.sigmas), planes, plan.full, _doubt(plan.report))
-    return DenoisedWithError(_as_type(clean, plan.pixels.dtype), error, predicted, plan.report)
-
-
-def _drawn(plan: Plan) -> FloatArray:
-    """Noise to probe with, of the shape of the image: ± sigma; none on transparency, which is not denoised."""
-    signs = np.random.default_rng(SEED).integers(0, 2, plan.pixels.shape, np.int8)
-    drawn = (2.0 * signs - 1.0).astype(np.float32)
+    drawn = np.zeros(plan.pixels.shape, np.float32)
     channels = as_channels(drawn, plan.channel_axis)
-    channels *= plan.sigmas.astype(np.float32)
-    if plan.channel_axis is not None and is_alpha(as_channels(plan.pixels, plan.channel_axis), plan.full):
-        channels[..., -1, :, :] = 0.0
+    for part in plan.together():
+        channels[part.place] = _noise_of_part(plan, part, rng)
     return drawn
+
+
+def noise_levels(plan: Plan) -> FloatArray:
+    """The standard deviation of that noise, in the units of the image: (..., channels, H, W)."""
+    if all(profile is None for profile in plan.profiles):
+        return plan.sigmas
+    levels = np.array(plan.sigmas, np.float32)
+    squares = np.square(np.linalg.inv(plan.mix) * plan.full)
+    for part in plan.together():
+        if part.profile is not None:
+            own = np.array([np.broadcast_to(noise.rows(slice(None)), levels.shape[-2:]) for noise in plan.noises(part)])
+            levels[part.place] = np.sqrt(np.tensordot(squares, np.square(own), axes=1))
+    return levels
+
+
+def _noise_of_part(plan: Plan, part: Together, rng: np.random.Generator) -> FloatArray:
+    """(d, H, W)."""
+    levels = plan.sigmas[part.place]
+    if part.profile is None:
+        return np.asarray((2.0 * rng.integers(0, 2, levels.shape, np.int8) - 1.0) * levels)
+    height, width = levels.shape[-2:]
+    fields = [
+        noise.rows(slice(None)) * (1.0 if noise.spectrum is None else noise.spectrum.field((height, width), rng))
+        for noise in plan.noises(part)
+    ]
+    return np.asarray(np.tensordot(np.linalg.inv(plan.mix) * plan.full, np.array(fields), axes=1))
+
+
+def _pixels_alike(plan: Plan) -> float:
+    """How many pixels count as one because their noise is correlated, at most; 1 if it is white."""
+    spectra = [channel.spectrum for profile in plan.profiles if profile is not None for channel in profile.channels]
+    return max((spectrum.pixels_alike for spectrum in spectra), default=1.0)
 
 
 def _doubt(report: NoiseReport | None) -> float:

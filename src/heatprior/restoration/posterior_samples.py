@@ -21,6 +21,7 @@ from heatprior.kernels.patches import extract
 from heatprior.pixels.inputs import as_pixels, as_white
 from heatprior.priors.protocol import DiffusedPrior, ImagePrior, Posterior, Prior
 from heatprior.restoration.denoising_errors import denoise_with_error
+from heatprior.restoration.options import Options
 from heatprior.zoo import as_prior
 
 LEAST_VARIANCE = 1e-12
@@ -65,7 +66,7 @@ def posterior_samples(
     if not model.patch_shape:
         drawn = [_of_whole_image(grey, sigma / full, model, rng) for _ in range(count)]
         return np.array(drawn).reshape(count, *grey.shape) * full
-    clean, error, _, _ = denoise_with_error(grey, sigma / full, prior=prior, white=1.0)
+    clean, error, _, _ = denoise_with_error(grey, sigma / full, Options(prior=prior, white=1.0))
     drawn = [clean + error * _deviation(grey, sigma / full, model, rng) for _ in range(count)]
     return np.array(drawn).reshape(count, *grey.shape) * full
 
