@@ -95,6 +95,23 @@ def test_the_strength_changes_what_is_seen_and_the_whole_follows(page, pictures)
     until(page, "document.getElementById('strength-value').textContent.startsWith('as estimated')")
 
 
+def test_the_error_of_each_pixel_is_a_map_and_the_result_stays_the_same(page, pictures, denoised):
+    give(page, pictures / "deep.png")
+    page.fill("#sigma", "5200")
+    page.press("#sigma", "Enter")
+    page.check("#error")
+    wait_for_whole(page)
+    assert "PSNR should be" in page.inner_text("#whole-state")
+    page.click("[data-mode=denoised]")
+    clean = settled(page)
+    page.click("[data-mode=error]")
+    until(page, "!document.getElementById('legend').hidden")
+    assert settled(page) != clean
+    assert save(page) == denoised("deep.png", "--sigma", "5200")
+    page.uncheck("#error")
+    assert page.is_disabled("[data-mode=error]")
+
+
 def test_cancelling_ends_the_work_and_it_can_be_begun_again(page, pictures):
     give(page, pictures / "large.png")
     page.select_option("#quality", "best")  # it lasts long enough to be cancelled

@@ -24,6 +24,12 @@ def test_no_serious_fault_on_any_view(open_page, axe, pictures, scheme):
     give(page, pictures / "stack.tif")
     until(page, "!document.querySelector('[data-mode=noise]').disabled")
     assert faults(page, axe) == []
+    page.click("[data-view=restore]")
+    for task in ("upscale", "inpaint", "deblur"):
+        page.check(f"[name=task][value={task}]")
+        assert faults(page, axe) == []
+    page.select_option("#blur", "motion")
+    assert faults(page, axe) == []
     page.click("[data-view=prior]")
     until(page, "document.querySelectorAll('.filter .curve').length === 48")
     until(page, "document.querySelector('.likelihood .curve') !== null")
@@ -37,9 +43,15 @@ def test_axe_would_find_a_fault(page, axe):
 
 def test_a_small_screen_scrolls_down_only(open_page, pictures):
     page = open_page(viewport={"width": 360, "height": 700}, has_touch=True, device_scale_factor=2)
-    for prepare in (lambda: None, lambda: give(page, pictures / "stack.tif"), lambda: page.click("[data-view=prior]")):
-        prepare()
-        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    fits = "document.documentElement.scrollWidth <= innerWidth"
+    buttons = "[...document.querySelectorAll('.views button')]"
+    reached = f"{buttons}.every((button) => button.getBoundingClientRect().right <= innerWidth)"
+    assert page.evaluate(fits)
+    give(page, pictures / "stack.tif")
+    for view in ("denoise", "restore", "prior"):
+        page.click(f"[data-view={view}]")
+        assert page.evaluate(fits), view
+        assert page.evaluate(reached)
     page.click("[data-view=denoise]")
     assert page.locator("#viewer canvas").bounding_box()["height"] > 300
 

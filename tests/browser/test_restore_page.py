@@ -27,6 +27,7 @@ def test_a_blurred_picture_is_made_sharp_as_by_the_command(page, pictures, by_co
     page.click("[data-view=denoise]")
     assert page.is_visible("#strength")
     assert page.is_hidden("#restore-settings")
+    until(page, "document.getElementById('noise-headline').textContent.includes('σ')")
 
 
 def test_what_is_painted_over_is_filled_in_and_nothing_else_changes(page, pictures, by_command):

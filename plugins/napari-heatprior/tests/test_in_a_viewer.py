@@ -60,12 +60,16 @@ def test_a_layer_is_denoised_as_by_the_library_and_lies_where_it_lay(viewer, wid
     assert widget.status.value == ""
 
 
-def test_the_noise_is_estimated_and_shown_as_a_layer(viewer, widget, wait):
+def test_the_noise_is_estimated_and_shown_as_a_layer_and_so_is_the_error(viewer, widget, wait):
     viewer.add_image(noisy((64, 80)), name="a")
     widget.quality.value = "fast"
-    widget.noise_map.value = True
+    widget.noise_map.value = widget.error_map.value = True
     widget.run.changed.emit(True)
     wait()
+    assert widget.status.value == ""
+    errors = viewer.layers["a (error)"].data
+    assert errors.shape == (64, 80)
+    assert 1 < np.median(errors) < 20  # less than the noise, and not nothing
     levels = viewer.layers["a (noise)"].data
     assert levels.shape == (64, 80)
     assert 14 < np.median(levels) < 27  # 20 was added

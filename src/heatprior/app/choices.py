@@ -30,6 +30,7 @@ class Choice:
     strength: float = 1.0
     quality: str = "default"
     adapt: bool = False
+    error: bool = False  # whether the error of each pixel is estimated too
 
     @classmethod
     def read(cls, values: Mapping[str, Any]) -> Choice:
@@ -43,7 +44,7 @@ class Choice:
         quality = str(values.get("quality") or "default")
         if quality not in QUALITIES:
             raise InvalidInputError(f"the quality is {quality[:40]!r}; expected {', '.join(QUALITIES)}")
-        return cls(sigma, strength, quality, bool(values.get("adapt")))
+        return cls(sigma, strength, quality, bool(values.get("adapt")), bool(values.get("error")))
 
     @property
     def keywords(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What the page shows of a picture, part by part: noisy, denoised, their difference, the noise map."""
+"""What the page shows of a picture, part by part: noisy, denoised, their difference, maps of noise and error."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from heatprior.app.choices import Choice
 from heatprior.app.opened import OpenedPicture
 from heatprior.app.quick import Pace, first_noise, quick_look
 from heatprior.app.screen import Region, as_png, ends_of, in_8_bits, in_colours
+from heatprior.arrays import FloatArray
 from heatprior.errors import InvalidInputError
 
 DEVIATIONS_SHOWN = 3.0  # standard deviations of the difference, from black to grey and from grey to white
-LAYERS = ("noisy", "denoised", "difference", "noise")
+LAYERS = ("noisy", "denoised", "difference", "noise", "error")
 
 
 class Shown(NamedTuple):
@@ -45,7 +46,9 @@ def show(picture: OpenedPicture, wanted: Wanted, pace: Pace) -> Shown:
     if wanted.layer not in LAYERS:
         raise InvalidInputError(f"{wanted.layer[:40]!r} is no layer; expected {', '.join(LAYERS)}")
     if wanted.layer == "noise":
-        return _noise_map(picture, wanted)
+        return _as_map(_noise_levels(picture, wanted.frame), wanted.region)
+    if wanted.layer == "error":
+        return _as_map(picture.error_map(wanted.frame, wanted.result or ""), wanted.region)
     black, white = picture.ends(wanted.frame)
     if wanted.layer == "noisy":
         pixels = picture.reduced(wanted.frame, wanted.region.step)[wanted.region.reduced]
@@ -79,14 +82,18 @@ def _denoised(picture: OpenedPicture, wanted: Wanted, pace: Pace) -> tuple[Regio
     return region, picture.last_look[1]
 
 
-def _noise_map(picture: OpenedPicture, wanted: Wanted) -> Shown:
-    noise = picture.noise.get(wanted.frame)
+def _noise_levels(picture: OpenedPicture, frame: int) -> FloatArray:
+    noise = picture.noise.get(frame)
     if noise is None or noise.from_part:
         raise InvalidInputError("the noise map is not known yet; wait until the noise is estimated")
-    levels = picture.level_map(wanted.frame)
+    return picture.level_map(frame)
+
+
+def _as_map(levels: FloatArray, region: Region) -> Shown:
+    """A region of a map (H, W), in colours."""
     low, high = ends_of(levels)
     low = min(low, 0.9 * high)  # nearly constant ones look so
-    rows, columns = (slice(part.start * wanted.region.step, None, wanted.region.step) for part in wanted.region.reduced)
-    height, width = (part.stop - part.start for part in wanted.region.reduced)
+    rows, columns = (slice(part.start * region.step, None, region.step) for part in region.reduced)
+    height, width = (part.stop - part.start for part in region.reduced)
     part = levels[rows, columns][:height, :width]
-    return Shown(as_png(in_colours(part, low, high)), wanted.region, low, high)
+    return Shown(as_png(in_colours(part, low, high)), region, low, high)

@@ -46,6 +46,13 @@ class Result:
 
     pixels: Path  # .npy
     like: ImageFile
+    error: Path | None = None  # .npy of the standard error of each pixel, if that was asked for
+
+    def remove(self) -> None:
+        """Its files."""
+        for path in (self.pixels, self.error):
+            if path is not None:
+                path.unlink(missing_ok=True)
 
     def load(self) -> NDArray[Any]:
         """The pixels, read from the disk as they are wanted."""
@@ -128,18 +135,30 @@ class OpenedPicture:
             raise InvalidInputError("there is no such result any more; start it again")
         return self.results[name]
 
-    def add(self, pixels: NDArray[Any], like: ImageFile) -> str:
+    def add(self, pixels: NDArray[Any], like: ImageFile, error: FloatArray | None = None) -> str:
         """Keep a result, on the disk; older ones but the last go."""
         with self._lock:
             self._made += 1
             name = f"r{self._made}"
             path = self.path.parent / f".{name}.npy"  # no file that was given has this name: they are not hidden
             np.save(path, pixels)
+            errors = None
+            if error is not None:
+                errors = path.with_suffix(".error.npy")
+                np.save(errors, error)
             for old in list(self.results)[:-1]:
-                self.results.pop(old).pixels.unlink(missing_ok=True)
+                self.results.pop(old).remove()
             self._reduced = {key: kept for key, kept in self._reduced.items() if key[2] is None}
-            self.results[name] = Result(path, like)
+            self.results[name] = Result(path, like, errors)
             return name
+
+    def error_map(self, number: int, result: str) -> FloatArray:
+        """The standard error of every pixel of a frame of a result, (H, W); of colours the root mean square."""
+        errors = self.result(result).error
+        if errors is None:
+            raise InvalidInputError("the errors of this result were not estimated; ask for them, and denoise it again")
+        frame = self.frame(number, np.load(errors, mmap_mode="r"))
+        return np.sqrt(np.square(frame).mean(axis=-1)) if self.image.colour else np.asarray(frame)
 
     def level_map(self, number: int) -> FloatArray:
         """The noise level around every pixel of a frame, (H, W); of colours the root mean square."""

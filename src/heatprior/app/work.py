@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from typing import Any
 
@@ -14,7 +15,9 @@ from heatprior.noise.doubts import doubts
 from heatprior.noise.estimation import estimate_noise
 from heatprior.pixels.inputs import as_channels, in_unit_range
 from heatprior.restoration.denoising import denoise
+from heatprior.restoration.denoising_errors import denoise_with_error
 
+NUMBER = re.compile(r"\d+(\.\d+)?")
 PATCH = 7  # pixels along the side of the patches that tell the noise
 ESTIMATING = 0.8  # of the time, when doubts are looked for
 
@@ -32,7 +35,8 @@ def estimate(picture: OpenedPicture, number: int, progress: Progress) -> dict[st
     for channel, pixels in zip(report.channels, as_channels(frame, picture.channel_axis), strict=True):
         found += doubts(in_unit_range(pixels, report.white), channel.level.sigma, PATCH)
     progress(1.0)
-    noise = FrameNoise(report, from_part=False, doubts=tuple(dict.fromkeys(found)))
+    kinds = {NUMBER.sub("#", doubt): doubt for doubt in reversed(found)}  # of those that differ in a figure, the first
+    noise = FrameNoise(report, from_part=False, doubts=tuple(reversed(kinds.values())))
     picture.noise[number] = noise
     return {"noise": noise_in_words(noise)}
 
@@ -50,19 +54,16 @@ def denoise_whole(picture: OpenedPicture, choice: Choice, progress: Progress) ->
             progress=span_of(progress, 0.0, 1.0 - ESTIMATING),
         )
         level, progress = choice.level(report), span_of(progress, 1.0 - ESTIMATING, 1.0) or progress
-    pixels = denoise(
-        picture.values,
-        level,
-        channel_axis=picture.image.channel_axis,
-        white=picture.image.white,
-        progress=progress,
-        **choice.keywords,
-    )
-    return {
-        "result": picture.add(pixels, picture.image),
-        "seconds": round(time.perf_counter() - start, 2),
-        "command": choice.command(picture.name, target_name(picture.name), level),
-    }
+    image = picture.image
+    keywords = {"channel_axis": image.channel_axis, "white": image.white, "progress": progress, **choice.keywords}
+    told: dict[str, Any] = {"command": choice.command(picture.name, target_name(picture.name), level)}
+    if choice.error:
+        found = denoise_with_error(picture.values, level, **keywords)
+        told |= {"result": picture.add(found.pixels, image, found.error), "errors": True}
+        told["predicted"] = f"{found.predicted.psnr:.1f} dB"
+    else:
+        told["result"] = picture.add(denoise(picture.values, level, **keywords), image)
+    return {**told, "seconds": round(time.perf_counter() - start, 2)}
 
 
 def restore_whole(picture: OpenedPicture, wanted: Restoration, progress: Progress) -> dict[str, Any]:

@@ -7,7 +7,6 @@ const SOON = 700; // ms after the last change until the whole picture is begun
 const MOST_AT_ONCE = 40e6; // values of a picture that is denoised as a whole without being asked
 
 export class Denoise {
-  view = "denoise";
   words = {
     before: "noisy",
     after: "denoised",
@@ -33,19 +32,23 @@ export class Denoise {
       id("sigma").value = "";
       this.changed();
     });
-    for (const name of ["sigma", "quality", "adapt"]) id(name).addEventListener("change", () => this.changed());
+    for (const name of ["sigma", "quality", "adapt", "error"]) id(name).addEventListener("change", () => this.changed());
   }
 
-  // A new picture, or back from another task.
-  begin(about, isNew = false) {
-    if (isNew) {
-      id("sigma").value = "";
-      id("strength").value = 0;
-      this.noise = null;
-    }
-    if (!this.noise) this.forgetNoise();
+  forget() {
+    id("sigma").value = "";
+    id("strength").value = 0;
+    this.noise = null;
+    this.known = false;
+    id("noise-headline").textContent = "looking…";
+    id("noise-sentences").replaceChildren();
+    id("doubts").replaceChildren();
     this.strengthShown();
-    if (!isNew) (this.noise ? this.soon() : this.frameChanged());
+  }
+
+  begin() {
+    if (this.known) this.soon();
+    else this.frameChanged();
   }
 
   leave() {
@@ -54,7 +57,8 @@ export class Denoise {
   }
 
   modes() {
-    return ["wipe", "noisy", "denoised", "difference", ...(this.known ? ["noise"] : [])];
+    const maps = [this.known && "noise", this.bench.current?.errors && "error"].filter(Boolean);
+    return ["wipe", "noisy", "denoised", "difference", ...maps];
   }
 
   choice() {
@@ -64,6 +68,7 @@ export class Denoise {
       strength: strength === 1 ? 1 : Number(strength.toPrecision(4)),
       quality: id("quality").value,
       adapt: id("adapt").checked,
+      error: id("error").checked,
     };
   }
 
@@ -83,13 +88,6 @@ export class Denoise {
   }
 
   // ---- noise
-
-  forgetNoise() {
-    this.known = false;
-    id("noise-headline").textContent = "looking…";
-    id("noise-sentences").replaceChildren();
-    id("doubts").replaceChildren();
-  }
 
   async frameChanged() {
     const { bench } = this;

@@ -11,7 +11,7 @@ const PAGE = `
 <div class="prior-bar">
   <label>Prior <select class="names"></select></label>
   <label class="sigma-label">Noise level <output class="sigma-value"></output>
-    <input type="range" class="sigma" min="0" max="${TICKS}" value="0"></label>
+    <input type="range" class="sigma" min="0" max="${TICKS}" value="30"></label>
 </div>
 <p class="hint intro">The model says: the responses of a patch to these filters are independent, and each follows a mixture of Gaussians. Noise of level σ widens every mixture by a known amount, and nothing else: so the density of noisy patches is exact at every σ. Move the slider and watch.</p>
 <div class="prior-grid">

@@ -13,8 +13,6 @@ const DOING = {
 };
 
 export class Restore {
-  view = "restore";
-
   constructor(bench) {
     this.bench = bench;
     this.result = null;
@@ -46,14 +44,18 @@ export class Restore {
     return { before: "before", after: "restored", difference: "changed", doing, done, start, idle };
   }
 
-  begin(about, isNew = false) {
-    if (isNew || this.mask.canvas.width !== about.width || this.maskOf !== about.picture) {
-      this.mask.reset(about.width, about.height);
-      this.maskOf = about.picture;
-      this.sent = -1;
-      this.brushChanged();
-    }
-    this.painting();
+  forget({ width, height }) {
+    this.mask.reset(width, height);
+    this.sent = -1; // the version of the mask that the server has
+    this.brushChanged();
+  }
+
+  begin() {
+    this.painting(this.name === "inpaint");
+  }
+
+  leave() {
+    this.painting(false);
   }
 
   modes() {
@@ -88,7 +90,7 @@ export class Restore {
   changed() {
     this.settingsShown();
     this.bench.changed();
-    this.painting();
+    this.begin();
   }
 
   maskChanged() {
@@ -106,7 +108,7 @@ export class Restore {
 
   toolChanged(tool) {
     this.mask.tool = tool;
-    this.painting();
+    this.begin();
   }
 
   brushChanged() {
@@ -117,10 +119,9 @@ export class Restore {
     id("brush").setAttribute("aria-valuetext", id("brush-value").textContent);
   }
 
-  // The stage is painted on while this task fills in and no result is shown.
-  painting() {
+  // The stage is painted on while something is filled in and the picture is seen as it was.
+  painting(fills) {
     const { viewer } = this.bench;
-    const fills = this.bench.task === this && this.name === "inpaint";
     viewer.mask = fills ? this.mask : null;
     viewer.canvas.classList.toggle("paints", fills && this.mask.paints);
     viewer.draw();

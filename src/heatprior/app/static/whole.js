@@ -82,7 +82,8 @@ export class Whole {
 
   done() {
     const { words, result } = this.bench.task;
-    this.idle(`${words.done}, in ${duration(result.seconds)}.`);
+    const psnr = result.predicted ? ` Its PSNR should be ${result.predicted}.` : "";
+    this.idle(`${words.done}, in ${duration(result.seconds)}.${psnr}`);
     id("whole").hidden = true;
     id("save").disabled = false;
     id("command-box").hidden = !result.command;

@@ -9,11 +9,12 @@ import { capital, id, number, say } from "./words.js";
 
 const SHOWN_WITH_A_PICTURE = ["viewer", "tools", "keys", "file-card", "whole-card"];
 const ORIGINAL = ["noisy", "noise"]; // layers of the file itself, not of a result
-const COMPUTED = ["denoised", "difference"];
+const COMPUTED = ["denoised", "difference", "error"];
 
 export class Workbench {
-  // A task has: view, words { before, after, doing, done, start, idle }, modes(), key(), job(picture), begin(picture),
-  // frameChanged(), asked(layer) → what is sent for a layer, and `result` once there is one.
+  // A task has: words { before, after, difference, doing, done, start, idle }, modes(), key(), job(picture), asked(layer) →
+  // what is sent for a layer, `result` once there is one; forget(picture) for a new picture, begin() and leave() when it
+  // comes onto the stage and goes, and perhaps frameChanged() and finished().
   constructor() {
     this.picture = null;
     this.frame = 0;
@@ -33,14 +34,16 @@ export class Workbench {
 
   setTask(name) {
     if (this.task === this.tasks[name]) return;
-    if (this.task && this.picture) this.whole.abandon();
+    if (this.picture) this.whole.abandon();
+    this.task?.leave();
     this.task = this.tasks[name];
     for (const card of document.querySelectorAll("[data-task]")) card.dataset.off = card.dataset.task !== name;
     for (const [mode, text] of Object.entries({ noisy: this.task.words.before, denoised: this.task.words.after }))
       document.querySelector(`[data-mode=${mode}]`).textContent = capital(text);
+    for (const mode of ["noise", "error"]) document.querySelector(`[data-mode=${mode}]`).hidden = name !== "denoise";
     if (!this.picture) return;
-    this.task.begin(this.picture);
     this.refresh();
+    this.task.begin();
   }
 
   // ---- files
@@ -80,7 +83,7 @@ export class Workbench {
   // A file, or null for the example.
   async open(file) {
     this.whole.cancel();
-    this.task.leave?.();
+    this.task.leave();
     this.problem(null);
     performance.mark("given");
     id("busy").hidden = false;
@@ -92,6 +95,7 @@ export class Workbench {
     } catch (error) {
       id("busy").hidden = true;
       this.problem(error);
+      if (this.picture) this.task.begin();
     }
   }
 
@@ -99,7 +103,10 @@ export class Workbench {
     this.picture = about;
     this.frame = 0;
     this.first = true;
-    for (const task of Object.values(this.tasks)) task.result = null;
+    for (const task of Object.values(this.tasks)) {
+      task.result = null;
+      task.forget(about);
+    }
     id("drop").hidden = true;
     for (const name of SHOWN_WITH_A_PICTURE) id(name).hidden = false;
     for (const card of document.querySelectorAll("[data-task]:not(#queue)")) card.hidden = false;
@@ -111,11 +118,10 @@ export class Workbench {
     id("frame-number").textContent = `1 of ${about.frames}`;
     id("viewer").querySelector("canvas").setAttribute("aria-label", `${about.name}: ${about.description}`);
     this.factor = 0; // a new picture has a new size
-    this.task.begin(about, true);
     this.whole.abandon();
     this.refresh();
     this.setMode(this.task.modes()[0]);
-    this.task.frameChanged?.();
+    this.task.begin();
   }
 
   problem(error) {
