@@ -87,7 +87,8 @@ def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
     Image.fromarray((255 * colours).astype(np.uint8)).save(folder / "colour.jpg", quality=95)
     stack = np.stack([(4095 * scene((48, 64), seed)).astype(np.uint16) * 16 for seed in range(3)])
     tifffile.imwrite(folder / "stack.tif", stack, photometric="minisblack", description="kept")
-    Image.fromarray((255 * scene((800, 800))).astype(np.uint8)).save(folder / "large.png")
+    for name, side in (("large.png", 1000), ("middle.png", 480)):
+        Image.fromarray((255 * scene((side, side))).astype(np.uint8)).save(folder / name)
     Image.fromarray((255 * colours[20:68, 30:94]).astype(np.uint8)).save(folder / "small.png")
     Image.fromarray(255 * (np.arange(48)[:, None] // 3 == np.arange(64) // 4).astype(np.uint8)).save(
         folder / "scratch.png"

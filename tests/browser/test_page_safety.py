@@ -105,7 +105,7 @@ def test_two_tabs_have_their_own_pictures_and_a_closed_one_leaves_nothing(open_p
 def test_a_server_that_is_killed_is_told_and_its_folder_swept_by_the_next(open_page, tmp_path, pictures):
     server = Server(tmp_path)
     page = open_page(server.url, expected_complaints=True)
-    give(page, pictures / "large.png")
+    give(page, pictures / "middle.png")
     os.kill(server.process.pid, signal.SIGKILL)
     server.gone()
     page.wait_for_selector("#lost:not([hidden])")
