@@ -15,6 +15,7 @@ from heatprior.app.quick import Pace, first_noise, quick_look
 from heatprior.app.scratch import plain_name, scratch_folder, sweep
 from heatprior.app.screen import Region, halved, in_8_bits
 from heatprior.app.turns import QuickLooks, SupersededError, Turns
+from heatprior.app.work import denoise_whole
 from heatprior.errors import HeatpriorError, InvalidInputError
 
 
@@ -166,6 +167,20 @@ def test_a_quick_look_takes_the_noise_off_at_every_reduction(tmp_path):
         truth, noisy = (pixels[region.reduced] for pixels in (truth, noisy))
         assert look.shape == truth.shape
         assert np.std(look - truth) < 0.65 * np.std(noisy - truth)  # the fast quality leaves noise in smooth pictures
+
+
+def test_the_errors_of_a_result_are_a_map_if_they_were_asked_for(tmp_path):
+    picture, _ = noisy_picture(tmp_path, shape=(48, 56))
+    results = [
+        denoise_whole(picture, Choice(10.0, quality="fast", error=error), lambda _: None)["result"]
+        for error in (True, False)
+    ]
+    errors = picture.error_map(0, results[0])
+    assert errors.shape == (48, 56)
+    assert 0.5 < np.median(errors) < 10.0
+    np.testing.assert_array_equal(*(picture.result(name).load() for name in results))
+    with pytest.raises(InvalidInputError, match="ask for them"):
+        picture.error_map(0, results[1])
 
 
 def test_the_pace_reduces_what_would_take_too_long():
