@@ -15,7 +15,6 @@ from heatprior.noise.doubts import doubts
 from heatprior.noise.estimation import estimate_noise
 from heatprior.pixels.inputs import as_channels, in_unit_range
 from heatprior.restoration.denoising import denoise
-from heatprior.restoration.denoising_errors import denoise_with_error
 
 NUMBER = re.compile(r"\d+(\.\d+)?")
 PATCH = 7  # pixels along the side of the patches that tell the noise
@@ -58,7 +57,7 @@ def denoise_whole(picture: OpenedPicture, choice: Choice, progress: Progress) ->
     keywords = {"channel_axis": image.channel_axis, "white": image.white, "progress": progress, **choice.keywords}
     told: dict[str, Any] = {"command": choice.command(picture.name, target_name(picture.name), level)}
     if choice.error:
-        found = denoise_with_error(picture.values, level, **keywords)
+        found = denoise(picture.values, level, return_error=True, **keywords)
         told |= {"result": picture.add(found.pixels, image, found.error), "errors": True}
         told["predicted"] = f"{found.predicted.psnr:.1f} dB"
     else:

@@ -48,7 +48,7 @@ class Request:
                 sigma = report.sigma  # what `denoise` would find again
         wanted = {"quality": self.quality, "adapt": self.adapt, "progress": progress, **known}
         if self.error_map:
-            found = hp.denoise_with_error(ordered, sigma, **wanted)
+            found = hp.denoise(ordered, sigma, return_error=True, **wanted)
             maps |= {"denoised": found.pixels, "error": found.error}
         else:
             maps["denoised"] = hp.denoise(ordered, sigma, **wanted)
