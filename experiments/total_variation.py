@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from heatprior.arrays import FloatArray
-from heatprior.restoration.data_step import drawn_to_data
 from heatprior.restoration.operators.measurement import Data, Measurement
+from heatprior.restoration.operators.tikhonov import drawn_to_data
 
 Image = FloatArray
 GREY_LEVELS = 0.1  # by which an image changes, about: it balances the two step sizes

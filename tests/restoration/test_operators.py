@@ -11,11 +11,11 @@ from scipy.sparse.linalg import aslinearoperator
 
 import heatprior as hp
 from heatprior.errors import InvalidInputError
-from heatprior.restoration.data_step import drawn_to_data
 from heatprior.restoration.entry_checks import examine
 from heatprior.restoration.operators.applied import weighted
 from heatprior.restoration.operators.linear import Linear
 from heatprior.restoration.operators.point_spreads import bicubic_kernel, gaussian_kernel, motion_kernel
+from heatprior.restoration.operators.tikhonov import drawn_to_data
 
 RNG = np.random.default_rng(0)
 LOPSIDED = RNG.dirichlet(np.ones(12)).reshape(3, 4)

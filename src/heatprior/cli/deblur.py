@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from heatprior.cli.batches import Force, Inputs, Output, PriorName, Sigma, SkipExisting, White
-from heatprior.cli.restored_files import Compare, Request, Task, restore_files
+from heatprior.cli.restored_files import Request, Task, restore_files, with_shared_options
 
 if TYPE_CHECKING:
     from heatprior.arrays import FloatArray
@@ -21,10 +20,10 @@ Examples:
 """
 
 
+@with_shared_options
 def deblur(
-    inputs: Inputs,
+    request: Request,
     *,
-    output: Output,
     kernel: Annotated[
         str | None, typer.Option(metavar="FILE", help="The blur as an image: what one bright point became.")
     ] = None,
@@ -35,12 +34,6 @@ def deblur(
         str | None,
         typer.Option(metavar="L,D", help="The blur is a motion over L pixels, D degrees anticlockwise from the right."),
     ] = None,
-    sigma: Sigma = None,
-    prior: PriorName = "mixture",
-    white: White = None,
-    compare: Compare = False,
-    skip_existing: SkipExisting = False,
-    force: Force = False,
 ) -> None:
     """Sharpen images whose blur is known: by --kernel, --gaussian or --motion.
 
@@ -53,7 +46,6 @@ def deblur(
 
         return heatprior.restore(values, heatprior.Blur(spread), **options)
 
-    request = Request(inputs, output, sigma, prior, white, compare, skip_existing, force)
     restore_files(request, Task("deblur", restore), kernel)
 
 

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from heatprior.cli.batches import Force, Inputs, Output, PriorName, Sigma, SkipExisting, White
-from heatprior.cli.restored_files import Compare, Request, Task, restore_files
+from heatprior.cli.restored_files import Request, Task, restore_files, with_shared_options
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -21,20 +20,14 @@ Examples:
 """
 
 
+@with_shared_options
 def inpaint(
-    inputs: Inputs,
+    request: Request,
     *,
-    output: Output,
     mask: Annotated[
         str | None,
         typer.Option(metavar="FILE", help="An image of the same size: pixels brighter than half are filled in."),
     ] = None,
-    sigma: Sigma = None,
-    prior: PriorName = "mixture",
-    white: White = None,
-    compare: Compare = False,
-    skip_existing: SkipExisting = False,
-    force: Force = False,
 ) -> None:
     """Fill in what is missing: where the --mask is white, and where pixels are NaN.
 
@@ -47,7 +40,6 @@ def inpaint(
     def restore(values: Any, **options: Any) -> Any:
         return fill_in(values, spoilt, **options)
 
-    request = Request(inputs, output, sigma, prior, white, compare, skip_existing, force)
     restore_files(request, Task("inpaint", restore), mask)
 
 

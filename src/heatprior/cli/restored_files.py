@@ -5,11 +5,25 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from inspect import Parameter, Signature, signature
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_type_hints
 
 import typer
 
-from heatprior.cli.batches import carry_out, check_white, noise_level, picture_beside, prepared
+from heatprior.cli.batches import (
+    Force,
+    Inputs,
+    Output,
+    PriorName,
+    Sigma,
+    SkipExisting,
+    White,
+    carry_out,
+    check_white,
+    noise_level,
+    picture_beside,
+    prepared,
+)
 from heatprior.cli.reports import say_if_compiling, warnings_in_one_line
 
 if TYPE_CHECKING:
@@ -34,16 +48,40 @@ class Task(NamedTuple):
 
 
 class Request(NamedTuple):
-    """What every one of the three commands is asked for."""
+    """What every one of the three commands is asked for: the options that they share, as typer reads them."""
 
-    inputs: list[Path]
-    output: Path
-    sigma: str | None
-    prior: str
-    white: float | None
-    compare: bool
-    skip_existing: bool
-    force: bool
+    inputs: Inputs
+    output: Output
+    sigma: Sigma = None
+    prior: PriorName = "tuned"
+    white: White = None
+    compare: Compare = False
+    skip_existing: SkipExisting = False
+    force: Force = False
+
+
+def with_shared_options(own: Callable[..., None]) -> Callable[..., None]:
+    """`own(request, *, options)` as a command with its own options and those of a `Request`."""
+    shared = get_type_hints(Request, include_extras=True)
+    hints = get_type_hints(own, include_extras=True)
+    first, second = (
+        [Parameter(name, Parameter.KEYWORD_ONLY, annotation=shared[name], default=default) for name, default in group]
+        for group in (
+            [(name, Parameter.empty) for name in Request._fields if name not in Request._field_defaults],
+            list(Request._field_defaults.items()),
+        )
+    )
+    middle = [each.replace(annotation=hints[each.name]) for each in list(signature(own).parameters.values())[1:]]
+
+    def command(**options: Any) -> None:
+        request = Request(**{name: options.pop(name) for name in Request._fields})
+        own(request, **options)
+
+    command.__name__, command.__doc__ = own.__name__, own.__doc__
+    parameters = [*first, *middle, *second]
+    command.__annotations__ = {each.name: each.annotation for each in parameters}
+    command.__dict__["__signature__"] = Signature(parameters)
+    return command
 
 
 def restore_files(request: Request, task: Task, *read: str | None) -> None:

@@ -6,8 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from heatprior.cli.batches import Force, Inputs, Output, PriorName, Sigma, SkipExisting, White
-from heatprior.cli.restored_files import Compare, Request, Task, restore_files
+from heatprior.cli.restored_files import Request, Task, restore_files, with_shared_options
 
 EXAMPLES = """\b
 Examples:
@@ -18,10 +17,10 @@ Examples:
 LARGEST = 8
 
 
+@with_shared_options
 def upscale(
-    inputs: Inputs,
+    request: Request,
     *,
-    output: Output,
     factor: Annotated[int, typer.Option(metavar="F", min=2, max=LARGEST, help="How much wider and higher.")] = 2,
     gaussian: Annotated[
         float | None,
@@ -31,12 +30,6 @@ def upscale(
             "was reduced.  [default: reduced bicubically]",
         ),
     ] = None,
-    sigma: Sigma = None,
-    prior: PriorName = "mixture",
-    white: White = None,
-    compare: Compare = False,
-    skip_existing: SkipExisting = False,
-    force: Force = False,
 ) -> None:
     """Enlarge images: what they may have been before they were reduced.
 
@@ -50,5 +43,4 @@ def upscale(
     def restore(values: Any, **options: Any) -> Any:
         return heatprior.restore(values, operator, **options)
 
-    request = Request(inputs, output, sigma, prior, white, compare, skip_existing, force)
     restore_files(request, Task("upscale", restore, factor))

@@ -1,8 +1,8 @@
 """Restoring an image from data y = A x + noise: the data's half and the prior's half of a step, in turn.
 
 Plug-and-play half-quadratic splitting, at noise levels that fall from what the data leave undetermined to what their
-noise does: x ← the estimate z drawn to the data (`data_step.py`), z ← E[X | X + level n = x], averaged over patches
-(the prior's own denoising step). Levels and weights are the same for every operator, chosen on validation images.
+noise does: x ← the estimate z drawn to the data (`operators/tikhonov.py`), z ← E[X | X + level n = x], averaged over
+patches (the prior's own denoising step). Levels and weights are chosen alike for every operator, on validation images.
 
 What is minimised: docs/inverse.md. In short, with posterior means and falling levels no one function is.
 """
@@ -19,20 +19,22 @@ from heatprior.kernels.grids import Grid
 from heatprior.kernels.row_bands import Progress, part_of
 from heatprior.noise_model import ConstantNoise
 from heatprior.priors.protocol import ImagePrior, Prior
-from heatprior.restoration.data_step import drawn_to_data
 from heatprior.restoration.entry_checks import examine
 from heatprior.restoration.operators.applied import Counted, weighted
 from heatprior.restoration.operators.measurement import Data, Measurement
+from heatprior.restoration.operators.tikhonov import drawn_to_data
+from heatprior.restoration.qualities import back_from_symmetry, in_symmetry
 from heatprior.restoration.recipes import Recipe, usual_scales
 from heatprior.restoration.splitting import METHODS, check_holds_a_patch
 
-START = 36 / 255  # the first noise level: what the data leave undetermined, at most
+START = 49 / 255  # the first noise level: what the data leave undetermined, at most
 END = 0.8  # the last one, over the noise of the data as it is in the image
 FINEST = 1 / 255  # the last one, at least: what is less is not seen
 FALL = 0.8  # of the level from step to step, about
 TRUST = 0.3  # in the data against the prior: tau² = level² / TRUST
 PRECISION = 0.05  # of conjugate gradients, over the level
 STRIDE = 2  # pixels between patches; each step begins them elsewhere
+SYMMETRIES = 8  # of the square, one after the other
 SPREAD = 0.5  # root mean square of grey levels, before anything is known
 LEAST_SIGMA = 0.25 / 255  # of estimated noise: rounding alone leaves as much
 MOST_PATCHES = 4096  # whose density is taken for the energy
@@ -100,10 +102,15 @@ class Restorer(NamedTuple):
     def _prior_step(
         self, x: FloatArray, level: float, number: int, measurement: Measurement, progress: Progress | None
     ) -> FloatArray:
-        """One step of empirical Bayes; beyond its edges the image goes on as the measurement says."""
+        """One step of empirical Bayes; beyond its edges the image goes on as the measurement says.
+
+        Each step sees another of the eight symmetries of the square: a finite mixture prefers some of them a little.
+        """
         size = max(self.prior.patch_shape, default=1)
         margin = min(size - 1, min(x.shape) - 1)
-        image = np.pad(x, margin, mode="wrap" if measurement.is_cyclic else "reflect").astype(np.float32)
+        symmetry = number % SYMMETRIES
+        padded = np.pad(x, margin, mode="wrap" if measurement.is_cyclic else "reflect")
+        image = np.ascontiguousarray(in_symmetry(padded, symmetry), np.float32)
         result = np.empty(image.shape)
 
         def store(rows: slice, change: FloatArray) -> None:
@@ -112,7 +119,7 @@ class Restorer(NamedTuple):
         stride = min(STRIDE, size)
         grid = Grid(stride, number % stride)
         self.prior.denoise_step(image, ConstantNoise(level), store, progress, grid=grid)
-        return result[margin : margin + x.shape[0], margin : margin + x.shape[1]]
+        return back_from_symmetry(result, symmetry)[margin : margin + x.shape[0], margin : margin + x.shape[1]]
 
     def _denoised(self, image: FloatArray, sigma: float, progress: Progress | None) -> FloatArray:
         """As `hp.denoise` does."""

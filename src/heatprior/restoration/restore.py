@@ -25,6 +25,7 @@ from heatprior.priors.protocol import DiffusedPrior
 from heatprior.restoration.operators.linear import Linear
 from heatprior.restoration.operators.measurement import Data, Measurement, Operator
 from heatprior.restoration.plug_and_play import LEAST_SIGMA, Report, Restorer
+from heatprior.restoration.qualities import QUALITIES
 from heatprior.zoo import as_prior
 
 COLOURS = len(COLOUR)
@@ -35,7 +36,7 @@ def restore(
     operator: Any,
     sigma: ArrayLike | None = None,
     *,
-    prior: str | PathLike[str] | DiffusedPrior = "mixture",
+    prior: str | PathLike[str] | DiffusedPrior = QUALITIES["default"].prior,
     shape: tuple[int, int] | None = None,
     channel_axis: int | None = None,
     white: float | None = None,

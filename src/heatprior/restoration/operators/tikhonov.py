@@ -1,4 +1,4 @@
-"""The data's half of a step of restoring: x = argmin_x ‖A x − y‖² / (2 sigma²) + ‖x − z‖² / (2 tau²).
+"""The data's half of a step of restoring, by Tikhonov: x = argmin_x ‖A x − y‖² / (2 sigma²) + ‖x − z‖² / (2 tau²).
 
 With ratio = sigma² / tau², x = z + (AᵀA + ratio)⁻¹ Aᵀ(y − A z): by the operator's closed form if it has one, else by
 conjugate gradients, which begin at z, the prior's estimate of the step before.
