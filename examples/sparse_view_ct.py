@@ -3,7 +3,7 @@
     python examples/sparse_view_ct.py [--views 60] [--side 128] [-o ct.png]
 
 The operator is a sparse matrix, whose transpose is its exact adjoint (experiments/tomography.py). Two priors are
-compared: `mixture`, of natural images, and a mixture trained here on images of the user's own kind, here random
+compared: `tuned`, of natural images, and a mixture trained here on images of the user's own kind, here random
 ellipses of constant grey, none of which is the phantom.
 """
 
@@ -21,29 +21,10 @@ import heatprior as hp
 from heatprior.data.trials import psnr
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "experiments"))
+from ellipses import own_prior
 from tomography import projection_matrix
 
 NOISE = 0.005  # over the largest sum along a ray
-
-
-def random_ellipses(side: int, rng: np.random.Generator) -> np.ndarray:
-    """An image of a few overlapping ellipses, grey levels 0 to 1."""
-    rows, columns = (2.0 * axis / (side - 1) - 1.0 for axis in np.indices((side, side)))
-    image = np.zeros((side, side))
-    for _ in range(10):
-        centre, axes = rng.uniform(-0.5, 0.5, 2), rng.uniform(0.05, 0.6, 2)
-        angle, grey = rng.uniform(0, np.pi), rng.uniform(-0.4, 0.6)
-        along = (rows - centre[0]) * np.cos(angle) + (columns - centre[1]) * np.sin(angle)
-        across = (columns - centre[1]) * np.cos(angle) - (rows - centre[0]) * np.sin(angle)
-        image[(along / axes[0]) ** 2 + (across / axes[1]) ** 2 < 1] += grey
-    return np.clip(image, 0, 1)
-
-
-def own_prior(side: int) -> hp.DiffusedPrior:
-    """A mixture trained on the user's own kind of image, as `heatprior train --kind mixture` does."""
-    rng = np.random.default_rng(1)
-    images = [random_ellipses(side, rng).astype(np.float32) for _ in range(40)]
-    return hp.train(images, hp.MixtureConfig(shapes=20, contrasts=3, batch=5000, steps=60))
 
 
 def main() -> None:
@@ -56,7 +37,7 @@ def main() -> None:
     side = arguments.side
     matrix = projection_matrix(side, np.arange(arguments.views) * 180.0 / arguments.views)
     pictures = {"phantom": data.shepp_logan_phantom(), "camera": data.camera() / 255.0}
-    priors = {"natural": hp.load("mixture"), "own kind": own_prior(side)}
+    priors = {"natural": hp.load("tuned"), "own kind": own_prior(side)}
     panels = []
     for name, picture in pictures.items():
         truth = transform.resize(picture, (side, side), anti_aliasing=True)

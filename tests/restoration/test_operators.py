@@ -15,7 +15,7 @@ from heatprior.restoration.entry_checks import examine
 from heatprior.restoration.operators.applied import weighted
 from heatprior.restoration.operators.linear import Linear
 from heatprior.restoration.operators.point_spreads import bicubic_kernel, gaussian_kernel, motion_kernel
-from heatprior.restoration.operators.tikhonov import drawn_to_data
+from heatprior.restoration.operators.tikhonov import drawn_to_data, undetermined_part
 
 RNG = np.random.default_rng(0)
 LOPSIDED = RNG.dirichlet(np.ones(12)).reshape(3, 4)
@@ -165,3 +165,12 @@ def test_norm_and_turns_are_seen():
     assert not examine(MEASUREMENTS["mask"]).is_turn
     matrix = np.diag(np.r_[3.0, np.full(55, 0.5)])
     assert abs(examine(Linear(aslinearoperator(matrix), (7, 8)).on((56,))).norm - 3.0) < 0.1
+
+
+def test_undetermined_part_is_the_mean_eigenvalue():
+    """Of ratio (AᵀA + ratio)⁻¹: what is not seen counts one, what is seen ratio / (1 + ratio)."""
+    shape, ratio = (64, 60), 0.01
+    seen = np.random.default_rng(3).random(shape) < 0.3
+    expected = 1.0 - seen.mean() / (1.0 + ratio)
+    assert abs(undetermined_part(hp.Mask(seen).on(shape), ratio) - expected) < 0.03  # one draw: sqrt(2 / pixels)
+    assert abs(undetermined_part(hp.Mask(~seen).on(shape), ratio) - expected) > 0.2

@@ -2,7 +2,9 @@
 
 Plug-and-play half-quadratic splitting, at noise levels that fall from what the data leave undetermined to what their
 noise does: x ← the estimate z drawn to the data (`operators/tikhonov.py`), z ← E[X | X + level n = x], averaged over
-patches (the prior's own denoising step). Levels and weights are chosen alike for every operator, on validation images.
+patches (the prior's own denoising step). Between them z is carried on in the direction in which it came, the further
+the more of the image the data leave undetermined: there the prior alone moves it, by a little in each step. Levels and
+weights are the same for every operator, chosen on validation images.
 
 What is minimised: docs/inverse.md. In short, with posterior means and falling levels no one function is.
 """
@@ -22,7 +24,7 @@ from heatprior.priors.protocol import ImagePrior, Prior
 from heatprior.restoration.entry_checks import examine
 from heatprior.restoration.operators.applied import Counted, weighted
 from heatprior.restoration.operators.measurement import Data, Measurement
-from heatprior.restoration.operators.tikhonov import drawn_to_data
+from heatprior.restoration.operators.tikhonov import drawn_to_data, undetermined_part
 from heatprior.restoration.qualities import back_from_symmetry, in_symmetry
 from heatprior.restoration.recipes import Recipe, usual_scales
 from heatprior.restoration.splitting import METHODS, check_holds_a_patch
@@ -52,6 +54,19 @@ class RestoringStep(NamedTuple):
 
 
 Report = Callable[[RestoringStep], object]
+
+
+class _Estimate(NamedTuple):
+    """An image z, and y − A z: what it leaves unexplained."""
+
+    image: FloatArray
+    misfit: Data
+
+    def carried_on(self, last: _Estimate, momentum: float) -> _Estimate:
+        """z + momentum (z − last z). The misfit is linear, so that A need not be applied again."""
+        return _Estimate(
+            self.image + momentum * (self.image - last.image), self.misfit + momentum * (self.misfit - last.misfit)
+        )
 
 
 def noise_levels(sigma: float) -> FloatArray:
@@ -89,12 +104,15 @@ class Restorer(NamedTuple):
     ) -> FloatArray:
         """z after the last step."""
         measurement = counted.measurement
-        z = _first_estimate(measurement, data, sigma)
+        momentum = undetermined_part(measurement, TRUST * (sigma / float(levels[0])) ** 2)
+        z, last = _first_estimate(measurement, data, sigma), None
         for number, level in enumerate(levels.tolist()):
             misfit = self._tell(number, levels, z, data, counted, sigma)
             if misfit is None:
                 misfit = data - measurement.forward(z)
-            x = drawn_to_data(measurement, z, misfit, TRUST * (sigma / level) ** 2, PRECISION * level)
+            now = _Estimate(z, misfit)
+            lead, last = now.carried_on(last or now, momentum), now
+            x = drawn_to_data(measurement, lead.image, lead.misfit, TRUST * (sigma / level) ** 2, PRECISION * level)
             z = self._prior_step(x, level, number, measurement, part_of(progress, number, len(levels)))
         self._tell(len(levels), levels, z, data, counted, sigma)
         return z

@@ -13,6 +13,7 @@ from heatprior.arrays import FloatArray
 from heatprior.restoration.operators.measurement import Data, Inverse, Measurement
 
 MOST_ROUNDS = 100  # of conjugate gradients in one step
+PROBE_PRECISION = 0.05  # of conjugate gradients for a random image of variance one
 
 
 def drawn_to_data(
@@ -41,6 +42,16 @@ def drawn_to_data(
         M=_preconditioner(measurement.nearly_inverse, ratio, shape),
     )
     return np.asarray(estimate + change.reshape(shape))
+
+
+def undetermined_part(measurement: Measurement, ratio: float) -> float:
+    """How much of an image the data leave undetermined, 0 to 1: the mean eigenvalue of ratio (AᵀA + ratio)⁻¹.
+
+    By one random image n, of which the data step keeps that part when the data are zero.
+    """
+    image = np.random.default_rng(0).standard_normal(measurement.image_shape)
+    kept = drawn_to_data(measurement, image, -measurement.forward(image), ratio, PROBE_PRECISION)
+    return float(np.clip(np.vdot(image, kept) / np.vdot(image, image), 0.0, 1.0))
 
 
 def _preconditioner(inverse: Inverse | None, ratio: float, shape: tuple[int, ...]) -> LinearOperator | None:
