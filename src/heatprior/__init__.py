@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from heatprior.restoration.plug_and_play import RestoringStep
     from heatprior.restoration.posterior_samples import posterior_samples
     from heatprior.restoration.restore import restore
+    from heatprior.restoration.surprise import Surprise, surprise
     from heatprior.zoo import load
 
 # Where each public name lives. They are imported when first used: `import heatprior` costs nothing.
@@ -69,6 +70,7 @@ _HOME = {
     "Posterior": "priors.protocol",
     "PriorFileError": "errors",
     "RestoringStep": "restoration.plug_and_play",
+    "Surprise": "restoration.surprise",
     "TrainingConfig": "learning.patch_training",
     "TrainingError": "errors",
     "WaveletPrior": "priors.wavelet",
@@ -82,6 +84,7 @@ _HOME = {
     "posterior_samples": "restoration.posterior_samples",
     "predicted_psnr": "restoration.denoising_errors",
     "restore": "restoration.restore",
+    "surprise": "restoration.surprise",
     "train": "learning.train",
     "tweedie": "priors.protocol",
 }
@@ -112,6 +115,7 @@ __all__ = [
     "Posterior",
     "PriorFileError",
     "RestoringStep",
+    "Surprise",
     "TrainingConfig",
     "TrainingError",
     "WaveletPrior",
@@ -125,6 +129,7 @@ __all__ = [
     "posterior_samples",
     "predicted_psnr",
     "restore",
+    "surprise",
     "train",
     "tweedie",
 ]

@@ -98,7 +98,7 @@ def denoise(
         bool,
         typer.Option(
             "--compare",
-            help="Draw noisy, denoised and removed side by side, with --error also the errors: OUT-compare.png.",
+            help="Draw noisy, denoised and removed side by side, with --error errors and surprise: OUT-compare.png.",
         ),
     ] = False,
     skip_existing: SkipExisting = False,

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from heatprior.noise.estimation import NoiseReport
     from heatprior.restoration.options import Options
     from heatprior.restoration.standard_errors import PredictedPsnr
+    from heatprior.restoration.surprise import Surprise
 
 PATCH = 7  # pixels along the side of the patches by which noise is estimated
 
@@ -66,8 +67,11 @@ def denoise_file(job: Job, progress: Callable[[float], None], request: Request) 
         make_folder(request.error(job).parent)
         write_image(request.error(job), result.error, like=_holding_errors(image))
     write_image(job.target, result.pixels, like=image)
+    surprise = None if request.error is None else _surprise(image, result, request)
+    if surprise is not None and surprise.reason:
+        typer.echo(f"heatprior: warning: {job.source}: {surprise.reason}; errors may be larger", err=True)
     if request.compare:
-        _draw(image, result, picture_beside(job.target))
+        _draw(image, result, None if surprise is None else surprise.p, picture_beside(job.target))
     if result.noise is not None:
         _warn_of_doubts(job, image, result.noise)
     seconds = time.perf_counter() - start
@@ -83,6 +87,36 @@ def _denoised(image: ImageFile, progress: Callable[[float], None], request: Requ
         return Result(*denoising.denoise_and_report(image.values(), request.sigma, options, progress))
     found = denoising_errors.denoise_with_error(image.values(), request.sigma, options, progress)
     return Result(found.pixels, found.noise, found.error, found.predicted)
+
+
+def _surprise(image: ImageFile, result: Result, request: Request) -> Surprise | None:
+    """How unlike photographs the image is, or the middle one of a stack; None where that cannot be told.
+
+    Of colours brightness is looked at, whose noise is that of one of three channels over the root of three.
+    """
+    import numpy as np
+
+    from heatprior.errors import InvalidInputError
+    from heatprior.restoration.surprise import surprise
+
+    level = request.sigma if result.noise is None else result.noise.sigma
+    if level is None or (result.noise is not None and "correlated" in result.noise.models):
+        return None
+    pixels = image.values()[_middle(image)]
+    grey, spread = (pixels.mean(axis=-1), 3.0**-0.5) if image.colour else (pixels, 1.0)
+    try:
+        return surprise(grey, float(np.median(level)) * spread, white=request.options.white or _white(image))
+    except InvalidInputError:  # it is smaller than a patch, say
+        return None
+
+
+def _white(image: ImageFile) -> float | None:
+    """Full scale of what is looked at, which is of floats if it was mixed from integers."""
+    import numpy as np
+
+    if image.white is not None or image.pixels.dtype.kind == "f":
+        return image.white
+    return float(np.iinfo(image.pixels.dtype).max)
 
 
 def _holding_errors(image: ImageFile) -> ImageFile:
@@ -127,13 +161,13 @@ def _in_words(report: NoiseReport) -> str:
     return f"{kinds}, sigma {report.sigma.min():.3g} to {report.sigma.max():.3g}"
 
 
-def _draw(image: ImageFile, result: Result, path: Path) -> None:
+def _draw(image: ImageFile, result: Result, likeness: NDArray[Any] | None, path: Path) -> None:
     """Compare the image; of a stack, the one in its middle."""
     from heatprior.pictures.comparisons import draw_removed
 
     middle = _middle(image)
     error = None if result.error is None else result.error[middle]
-    draw_removed(image.pixels[middle], result.pixels[middle], path, error=error)
+    draw_removed(image.pixels[middle], result.pixels[middle], path, error=error, likeness=likeness)
 
 
 def _middle(image: ImageFile) -> tuple[int, ...]:

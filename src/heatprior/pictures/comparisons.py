@@ -52,10 +52,11 @@ def draw_removed(
     path: Path,
     *,
     error: NDArray[Any] | None = None,
+    likeness: NDArray[Any] | None = None,
 ) -> None:
     """Noisy, denoised and their difference, for images (H, W) or (H, W, 3) in the same units.
 
-    If they are known, also the standard errors.
+    If they are known, also the standard errors, and how likely the patch around each pixel is (a p-value).
     """
     black, white = contrast(denoised)
     removed = np.asarray(noisy, np.float32) - np.asarray(denoised, np.float32)
@@ -68,6 +69,8 @@ def draw_removed(
     if error is not None:
         most = contrast(error)[1] or 1.0
         panels.append(Panel(f"standard error, 0 to {most:.3g}", error, 0.0, most))
+    if likeness is not None:
+        panels.append(Panel("like photographs: p, 0 to 1", likeness, 0.0, 1.0))
     draw_side_by_side(panels, path)
 
 
