@@ -10,6 +10,7 @@ from PIL import Image
 from synthetic import landscape
 
 import heatprior as hp
+from heatprior.noise.profiles import NoiseProfile
 
 SIGMA = 20
 
@@ -81,6 +82,36 @@ def test_doubts_are_warnings(run: Run, workplace: Path):
     assert outcome.code == 0
     assert outcome.err.startswith("heatprior: warning: smeared.npy: neighbouring pixels are correlated")
     assert json.loads((workplace / "noise.json").read_text())[0]["channels"][0]["doubts"]
+
+
+@pytest.mark.usefixtures("workplace")
+def test_denoising_has_the_same_doubts_in_one_line_each(run: Run):
+    for name, doubt in (("smeared.npy", "neighbouring pixels are correlated"), ("plain.png", "cannot be told")):
+        outcome = run("denoise", name, "-o", f"clean-{name}", "--method", "eb")
+        assert outcome.code == 0
+        assert outcome.err.startswith(f"heatprior: warning: {name}: ")
+        assert doubt in outcome.err
+        assert outcome.err.count("\n") == 1
+
+
+def test_a_camera_profile_is_saved_and_denoised_with(run: Run, workplace: Path):
+    outcome = run("noise", "noisy.png", "--save", "camera.json")
+    assert (outcome.code, outcome.out.splitlines()[-1]) == (0, "wrote camera.json")
+    profile = NoiseProfile.load("camera.json")
+    assert (profile.pictures, len(profile.channels)) == (1, 1)
+    outcome = run("denoise", "noisy.png", "-o", "clean.png", "--noise-model", "camera.json", "--method", "eb")
+    assert (outcome.code, outcome.err) == (0, "")
+    expected = hp.denoise(np.asarray(Image.open("noisy.png")), noise=profile, method="eb")
+    np.testing.assert_array_equal(np.asarray(Image.open("clean.png")), expected)
+    for arguments, remedy in (
+        ("colour.png -o other.png --noise-model camera.json", "estimate one from images of this kind"),
+        ("noisy.png -o other.png --noise-model old.json", "cannot read the noise profile"),
+        ("noisy.png -o other.png --noise-model camera.json --sigma 5", "leave out --sigma"),
+    ):
+        outcome = run("denoise", *arguments.split())
+        assert outcome.code != 0
+        assert remedy in outcome.err
+        assert not (workplace / "other.png").exists()
 
 
 @pytest.mark.usefixtures("workplace")

@@ -82,6 +82,8 @@ def test_mass_is_one(model, small):
     points = np.stack(np.meshgrid(line, line, line, indexing="ij"), axis=-1).reshape(-1, 3) @ small.basis
     cell = (line[1] - line[0]) ** 3
     np.testing.assert_allclose(np.exp(model.log_prob(points, SIGMA)).sum() * cell, 1.0, rtol=1e-5)
+    stretched = points @ model.covariance  # the control: a change of coordinates without its determinant
+    assert abs(np.exp(model.log_prob(stretched, SIGMA)).sum() * cell - 1.0) > 0.1
 
 
 def test_tweedie_with_c_is_the_posterior_mean(model, small):

@@ -77,7 +77,7 @@ def denoise(
         typer.Option(
             metavar="PRIOR",
             help="A shipped prior by its name, or the path of a prior.  "
-            "[default: tuned; mixture with --adapt and for correlated noise; fast7 with --fast]",
+            "[default: tuned; mixture with --adapt; fast7 with --fast, unless noise is correlated]",
         ),
     ] = None,
     method: Annotated[

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from heatprior.noise.profiles import NoiseProfile
 
 SOME_FAILED = 1
-NINETY = 1.645  # standard errors: the interval that holds the truth in 90 of 100 cases
 COLOURS = ("red", "green", "blue")
 EXAMPLES = """\b
 Examples:
@@ -51,7 +50,7 @@ def noise(
         Path | None, typer.Option("--output", "-o", metavar="JSON", help="Write what was found as JSON.")
     ] = None,
     picture: Annotated[
-        Path | None, typer.Option(metavar="PNG", help="Draw the image beside its noise map; of one image only.")
+        Path | None, typer.Option(metavar="PNG", help="Draw the image beside its noise map, and the spectrum.")
     ] = None,
     save: Annotated[
         Path | None,
@@ -194,6 +193,8 @@ def in_numbers(channel: ChannelNoise, white: float) -> dict[str, Any]:
     """The same for the JSON, in the units of the image."""
     import numpy as np
 
+    from heatprior.noise.doubts import NINETY
+
     sigma, stderr = (value * white for value in channel.level)
     misfit = channel.model_error * white
     half = NINETY * float(np.hypot(stderr, misfit))
@@ -223,16 +224,20 @@ def in_numbers(channel: ChannelNoise, white: float) -> dict[str, Any]:
 
 
 def draw(image: ImageFile, report: NoiseReport, path: Path) -> None:
-    """The image, or the middle one of a stack, beside its noise map."""
+    """The image, or the middle one of a stack, beside its noise map and, where noise is correlated, its spectrum."""
     from heatprior.noise.estimation import noise_levels_of
     from heatprior.pictures.comparisons import Panel, contrast, draw_side_by_side
+    from heatprior.pictures.noise_spectra import spectrum_panel
 
     frame = 3 if image.colour else 2
     middle = tuple(count // 2 for count in image.pixels.shape[: image.pixels.ndim - frame])
     pixels, levels = image.pixels[middle], noise_levels_of(report, image.pixels.shape, image.channel_axis)[middle]
     low, high = float(levels.min()), float(levels.max())
     title = f"noise level, black 0, white {high:.3g}; lowest {low:.3g}"
-    draw_side_by_side([Panel("image", pixels, *contrast(pixels)), Panel(title, levels, 0.0, high)], path)
+    panels = [Panel("image", pixels, *contrast(pixels)), Panel(title, levels, 0.0, high)]
+    if report.profile is not None:
+        panels.append(spectrum_panel(report.profile.channels[0].spectrum, pixels.shape[:2]))
+    draw_side_by_side(panels, path)
 
 
 def _names(image: ImageFile) -> Iterator[str]:

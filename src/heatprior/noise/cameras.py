@@ -29,10 +29,11 @@ from heatprior.pixels.gaps import fill_missing
 from heatprior.priors.gaussian_mixture import GaussianMixturePrior
 
 MOST_EXCESS_OF_DIFFERENCES = 120.0  # cameras leave the noise of colours at low frequencies, and there texture is weak
-# Sigma of photographs over that of patches that hold little but noise: cameras smooth flat parts most, and there most
-# at high frequencies. Chosen on crops of eight pictures of CC15 (experiments/camera_noise.py).
-STRONGER = 1.4
-FLATTER = (0.6, 0.9)  # power to which spectra are taken, by the same reason: towards white noise, where there is least
+# Sigma of photographs over that of patches that hold little but noise, in brightness and in differences: cameras smooth
+# flat parts most, and there most at high frequencies. Chosen on crops of five pictures of CC15, the second of each three
+# (experiments/camera_noise.py).
+STRONGER = (1.7, 2.0)
+FLATTER = (0.3, 0.6)  # power to which spectra are taken, by the same reason: towards white noise, where there is least
 HIGH, MOST_LEFT = 0.4, 0.4  # cycles per pixel; and power there over the mean, at most, in noise that was smoothed
 MODEL_ERROR = 0.2  # of sigma, typically, in photographs
 
@@ -78,7 +79,7 @@ def find_profile(
                 white = fit_noise(prior, patches, np.ones_like(power), variances, white=True)
                 evidence.append(evidence_over_white(fit, white, patches))
                 left.append(float(fit.power[frequencies(len(power)) > HIGH].mean()))
-            channels.append(_as_noise(fit, patches, FLATTER[d > 0]))
+            channels.append(_as_noise(fit, patches, STRONGER[d > 0], FLATTER[d > 0]))
             if (done := part_of(progress, first + d, count)) is not None:
                 done(1.0)
     return FoundProfile(NoiseProfile(tuple(channels), len(images)), float(np.mean(evidence)), float(np.mean(left)))
@@ -111,8 +112,8 @@ def _prepared(channels: FloatArray, brightness: FloatArray) -> tuple[FloatArray,
     return filled, smooth_brightness(mixed(filled, brightness)), np.asarray(usable)
 
 
-def _as_noise(fit: Fit, patches: Patches, flatter: float) -> StationaryNoise:
+def _as_noise(fit: Fit, patches: Patches, stronger: float, flatter: float) -> StationaryNoise:
     counts = np.array([len(level) for level in patches.levels]) * patches.levels[0].shape[1]
-    variances = STRONGER**2 * fit.variances
+    variances = stronger**2 * fit.variances
     errors = variances * np.sqrt(2.0 * patches.repeated / counts)
     return StationaryNoise(NoiseSpectrum(fit.power**flatter), patches.brightness, variances, errors)

@@ -1,4 +1,4 @@
-"""Where the model of the noise does not hold: clipped, quantised or correlated, each in one sentence.
+"""Where the model of the noise does not hold: clipped, quantised, correlated or too weak, each in one sentence.
 
 The model is white Gaussian noise on every pixel. Correlation shows in the flattest squares of the image, once a smooth
 surface is taken off them: there the rest is noise, and if it is white its neighbours are uncorrelated.
@@ -20,12 +20,21 @@ FLATTEST, FEWEST = 0.05, 8  # of the squares, and at least so many
 CORRELATED = 0.15  # correlation of neighbours that white noise does not reach
 EXCESS = 1.3  # times sigma: what is left in flat squares, if texture alone does not explain the correlation
 LEAST_LEFT = 2 / 255
+NINETY = 1.645  # standard errors: the interval that holds the truth in 90 of 100 cases
 
 
 def doubts(image: FloatArray, sigma: float, size: int, *, white: bool = True) -> list[str]:
     """What speaks against `sigma`, the estimate for a grey image (H, W) scaled to [0, 1] by patches of this size."""
     found = [_clipped(image, sigma, size), _quantised(image, sigma), _correlated(image, sigma) if white else ""]
     return [doubt for doubt in found if doubt]
+
+
+def too_weak(sigma: float, error: float) -> str:
+    """Whether an estimate with this standard error might as well be zero."""
+    highest = sigma + NINETY * error
+    if sigma > NINETY * error:
+        return ""
+    return f"so little noise cannot be told from fine texture: it may be anything up to {highest:.2g} of full scale"
 
 
 def _clipped(image: FloatArray, sigma: float, size: int) -> str:

@@ -25,7 +25,8 @@ from heatprior.noise.affine import Affine, fit_affine
 from heatprior.noise.blocks import block_densities, stride_for, usable_patches
 from heatprior.noise.cameras import MODEL_ERROR, FoundProfile, find_profile, noise_of_colours
 from heatprior.noise.directions import weak_directions
-from heatprior.noise.doubts import doubts
+from heatprior.noise.doubts import doubts, too_weak
+from heatprior.noise.grey_scale import full_scale
 from heatprior.noise.levels import (
     Estimate,
     check_holds_patches,
@@ -148,7 +149,7 @@ def estimate_noise(
         lazy: NoiseReport = room.estimate_noise(image, noise, prior=prior, channel_axis=channel_axis, white=white)
         return lazy
     pixels = as_pixels(image)
-    full = as_white(white, pixels)
+    full = full_scale(white, pixels, None, channel_axis)
     model = as_prior(prior)
     channels = as_channels(pixels, channel_axis)
     check_holds_patches(channels, likelihood_of(model))
@@ -223,7 +224,8 @@ def noise_profile(
 
 def doubts_of(channel: ChannelNoise, image: FloatArray, size: int) -> list[str]:
     """What speaks against what was found in a grey image (H, W) scaled to [0, 1]; see doubts.py."""
-    return doubts(image, channel.level.sigma, size, white=channel.correlated is None)
+    weak = too_weak(channel.level.sigma, float(np.hypot(channel.level.stderr, channel.model_error)))
+    return [*([weak] if weak else []), *doubts(image, channel.level.sigma, size, white=channel.correlated is None)]
 
 
 def _correlated_channels(channels: NDArray[Any], full: float, found: FoundProfile) -> list[ChannelNoise]:

@@ -63,7 +63,7 @@ def as_white(white: float | None, pixels: NDArray[Any]) -> float:
                 "for missing pixels to NaN, or give the right full scale"
             )
         return float(white)
-    default = WHITES[pixels.dtype.newbyteorder("=")]
+    default = type_white(pixels)
     if pixels.dtype.kind == "f":
         largest = max(abs(end) for end in _extremes(pixels))
         if largest > LARGEST_FLOAT:
@@ -79,6 +79,11 @@ def as_white(white: float | None, pixels: NDArray[Any]) -> float:
             stacklevel=3,
         )
     return default
+
+
+def type_white(pixels: NDArray[Any]) -> float:
+    """Full scale of the type of an image: the largest integer, or one."""
+    return WHITES[pixels.dtype.newbyteorder("=")]
 
 
 def as_channels(pixels: NDArray[Any], channel_axis: int | None) -> NDArray[Any]:

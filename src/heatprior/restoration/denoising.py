@@ -80,7 +80,8 @@ def denoise(
     `channel_axis`: three channels are colours, decorrelated by an orthogonal mix. (Where their noise levels differ, the
     noise of the mixed channels is correlated; each gets its right variance, and the correlation is ignored.) A fourth
     that is transparency, most of it opaque or clear, stays as it is. Any other number of channels: each by itself.
-    `white` is the value that stands for full scale, which the prior needs to know: 255, 65535 or 1.0 by type.
+    `white` is the value that stands for full scale, which the prior needs to know: 255, 65535 or 1.0 by type or, where
+    the image is far from filling that, by likelihood.
     `return_error`: besides `.pixels`, the standard deviation of what is wrong with each of them, `.error`; the PSNR
     that they should have, `.predicted`; and what was found of the noise, `.noise`. It takes twice the time.
     `progress` is called with the fraction done, 0 to 1.

@@ -13,6 +13,7 @@ from heatprior.arrays import FloatArray
 from heatprior.errors import InvalidInputError
 from heatprior.kernels.row_bands import Progress, span_of
 from heatprior.noise.estimation import NoiseReport, check_kind, estimate_noise
+from heatprior.noise.grey_scale import full_scale
 from heatprior.noise.levels import without_gaps
 from heatprior.noise.profiles import NoiseProfile, smooth_brightness
 from heatprior.noise_model import ConstantNoise, Noise, NoiseMap, mixed_noise
@@ -93,10 +94,11 @@ def planned(
         raise InvalidInputError(
             f"the image has shape {pixels.shape}, as colours have; give channel_axis=-1, or transpose it if it has none"
         )
-    full = as_white(options.white, pixels)
     _check(options, sigma)
     noise = options.noise
     given = noise if isinstance(noise, NoiseProfile) else None
+    axis, white = options.channel_axis, options.white
+    full = as_white(white, pixels) if given is not None else full_scale(white, pixels, sigma, axis)
     report, profiles = None, [given] * int(np.prod(channels.shape[:-3]))
     if given is not None:
         sigma = given.channels[0].sigma * full  # where the profile says nothing
@@ -131,7 +133,7 @@ def _check(options: Options, sigma: ArrayLike | None) -> None:
 
 def _denoiser(options: Options, *, correlated: bool) -> tuple[Denoiser, Mapping[str, Any]]:
     """What denoises a channel, and the card of its prior."""
-    name = prior_name(options.quality, density=options.adapt or correlated)
+    name = prior_name(options.quality, density=options.adapt, correlated=correlated)
     chosen = shipped(name) if options.prior is None else options.prior
     model = as_mixture(chosen) if options.adapt else as_prior(chosen)
     usual = min(usual_scales(model, options.method), SCALES_OF_CORRELATED_NOISE if correlated else EVERY_SCALE)

@@ -27,11 +27,14 @@ class Quality(NamedTuple):
 QUALITIES = {"fast": Quality("fast7"), "default": Quality("tuned"), "best": Quality("tuned", 8)}
 Denoiser = Callable[..., FloatArray]  # image (H, W), its noise, progress → the image denoised
 DENSITY = "mixture"  # for what needs a density of natural patches
+IN_CORRELATED_NOISE = "tuned"  # a mixture, for which noise of any covariance is exact; half a decibel above "mixture"
 
 
-def prior_name(quality: str, *, density: bool = False) -> str:
-    """Which shipped prior a quality stands for; adaptation and correlated noise need a density."""
-    return DENSITY if density else QUALITIES[quality].prior
+def prior_name(quality: str, *, density: bool = False, correlated: bool = False) -> str:
+    """Which shipped prior a quality stands for; adaptation needs a density, correlated noise a mixture."""
+    if density:
+        return DENSITY
+    return IN_CORRELATED_NOISE if correlated else QUALITIES[quality].prior
 
 
 def over_symmetries(denoiser: Denoiser, count: int) -> Denoiser:
