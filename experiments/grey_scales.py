@@ -28,8 +28,8 @@ from heatprior.restoration.denoising import denoise
 
 CROP = slice(80, 240)
 SIGMA = 25 / 255
-FACTORS = (0.001, 0.3, 0.5, 2.0, 7.0, 255.0, 1e4)
-WHITES = (0.25, 0.5, 0.7, 1.4, 2.0, 4.0)
+FACTORS = (0.001, 0.5, 2.0, 255.0)
+WHITES = (0.5, 0.7, 1.4, 2.0)
 PHOTONS, TYPE_WHITE = 400, 65535.0
 BACKGROUND, STARS, BRIGHTEST, WIDTH, READ_NOISE = 100.0, 60, 4000.0, 1.3, 8.0
 RESULT = Path(__file__).parent / "results" / "grey_scales.json"

@@ -33,7 +33,7 @@ MAY_IMPORT = {
     "zoo": BOTTOM | {"store", "priors", "kinds"},
     "data": BOTTOM | {"kernels", "images"},
     "pixels": BOTTOM | {"lazy"},
-    "pictures": BOTTOM | {"priors"},
+    "pictures": BOTTOM | {"noise_model", "priors"},
     "noise": BOTTOM | {"kernels", "noise_model", "priors", "zoo", "pixels", "lazy"},
     "learning": BOTTOM | {"kernels", "noise_model", "priors", "data", "images", "store", "kinds", "version"},
     "restoration": BOTTOM | {"kernels", "noise_model", "priors", "zoo", "images", "data", "pixels", "noise", "lazy"},

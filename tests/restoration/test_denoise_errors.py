@@ -26,10 +26,9 @@ COLOUR = np.zeros((20, 20, 3), np.uint8)
         (np.zeros((6, 20)), r"shape \(6, 20\) but the prior acts"),
         (np.full((20, 20), np.nan), "nothing but NaN"),
         (
-            IMAGE * 255,
-            "floats up to 255, not scaled to \\[0, 1\\]; give the value of full scale \\(white\\), such as 255",
+            np.where(IMAGE == 1, 300.0, IMAGE),
+            "floats up to 300, not scaled to \\[0, 1\\]; give the value of full scale \\(white\\), such as 255",
         ),
-        (IMAGE * -255, "floats up to 255"),
         (np.ma.masked_greater((IMAGE * 255).astype(np.uint8), 200), "masked but holds integers; convert it to float"),
     ],
 )
@@ -99,9 +98,10 @@ def test_an_unknown_prior_is_refused_as_by_load():
 def test_a_dim_image_of_16_bits_is_doubted():
     image = (IMAGE * 3000).astype(np.uint16)
     with pytest.warns(UserWarning, match="largest value of this 16-bit image is 3000; .*such as 4095"):
-        hp.denoise(image, 100)
+        hp.noise_map(image)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         hp.denoise(image, 100, white=4095)
+        hp.denoise(image, 100)  # finds it
         hp.denoise((IMAGE * 5000).astype(np.uint16), 100)
         hp.denoise(image * 0, 100)

@@ -26,6 +26,8 @@ PSEUDO_COUNT = 0.02  # of the blocks of a group: pseudo-counts for the usual con
 LEAST_VARIANCE = 1e-8
 LEAST_RANGE = 1e-3  # of brightness, below which a slope cannot be estimated
 DIFFERENCE = 0.02  # of log sigma, in second differences
+# From end to end, of log sigma: with less one level is as good, and texture in bright parts looks the same.
+LEAST_CHANGE = float(np.log(1.3))
 
 
 class Affine(NamedTuple):
@@ -39,6 +41,11 @@ class Affine(NamedTuple):
     def log_sigma(self, brightness: FloatArray) -> FloatArray:
         """Of pixels or blocks of this brightness."""
         return np.asarray(0.5 * np.log(np.maximum(self.gain * brightness + self.offset, LEAST_VARIANCE)))
+
+    def is_worth_while(self, brightness: FloatArray) -> bool:
+        """Whether the noise of an image of this brightness changes by so much that one level would not do."""
+        low, high = self.log_sigma(np.quantile(brightness, ENDS))
+        return bool(abs(high - low) > LEAST_CHANGE)
 
 
 def fit_affine(

@@ -30,8 +30,8 @@ from heatprior.priors.gaussian_mixture import GaussianMixturePrior
 
 MOST_EXCESS_OF_DIFFERENCES = 120.0  # cameras leave the noise of colours at low frequencies, and there texture is weak
 # Sigma of photographs over that of patches that hold little but noise, in brightness and in differences: cameras smooth
-# flat parts most, and there most at high frequencies. Chosen on crops of five pictures of CC15, the second of each three
-# (experiments/camera_noise.py).
+# flat parts most, and there most at high frequencies. Chosen on crops of five pictures of CC15, the second of every
+# three (experiments/camera_noise.py).
 STRONGER = (1.7, 2.0)
 FLATTER = (0.3, 0.6)  # power to which spectra are taken, by the same reason: towards white noise, where there is least
 HIGH, MOST_LEFT = 0.4, 0.4  # cycles per pixel; and power there over the mean, at most, in noise that was smoothed

@@ -292,7 +292,7 @@ def channel_noise(
     line = fit_affine(local.log_sigmas, wide, float(np.log(level.sigma)), local.repeated, misfit)
     evidence = _evidence(local, line, misfit)
     chosen = max(evidence, key=evidence.__getitem__) if noise == "auto" else noise
-    if chosen == "affine" and line is None:
+    if chosen == "affine" and (line is None or (noise == "auto" and not line.is_worth_while(wide.means[wide.usable]))):
         chosen = "constant"
     sigma: float | FloatArray = smallest
     if chosen == "map":

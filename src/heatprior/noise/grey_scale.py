@@ -22,10 +22,9 @@ from heatprior.zoo import as_prior
 FOUND_BY = "mixture"  # the prior by which the scale is found
 NOISE_BY = "patch7"  # and sigma first, where it is not told
 ENDS = (0.005, 0.995)  # quantiles: the range of an image is what lies between
-PLAUSIBLE = (0.45, 2.0)  # range over the full scale of the type, as photographs have it
-# The scale of the type stays if it is at most so much too large or too small: within a factor of two PSNR differs by
-# 0.05 dB or less (experiments/grey_scales.py).
-AS_GOOD = (0.6, 2.0)
+PLAUSIBLE = (0.45, 1.3)  # range over the full scale of the type, as photographs have it
+# The scale of the type stays if what is found is so near to it that PSNR hardly differs (experiments/grey_scales.py).
+AS_GOOD = (0.6, 1.4)
 PIXELS = 100_000  # from which the range is read
 PATCHES = 400
 OCTAVES = 30  # to either side of the first guess, at most
