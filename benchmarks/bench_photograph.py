@@ -12,8 +12,10 @@ import argparse
 import os
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.ndimage import gaussian_filter
 from skimage import data
 
@@ -26,15 +28,16 @@ WARM_UP = 96  # pixels of a side
 RESULT = Path(__file__).parent / "results" / "photograph.json"
 
 
-def photograph(megapixels: float) -> np.ndarray:
+def photograph(megapixels: float) -> NDArray[np.uint8]:
     """4:3, in colour, with noise."""
     height = round(np.sqrt(megapixels * 1e6 * 3 / 4))
     width = round(height * 4 / 3)
-    scene = data.astronaut()
+    astronaut: Any = data.astronaut  # has no types
     rows, columns = (np.pad(np.arange(512), (0, max(0, n - 512)), "reflect")[:n] for n in (height, width))
     noise = np.random.default_rng(0).standard_normal((height, width, 3)).astype(np.float32)
     smooth = gaussian_filter(noise, (SMOOTH, SMOOTH, 0))
-    return np.rint(scene[np.ix_(rows, columns)] + SIGMA * smooth / smooth.std()).clip(0, 255).astype(np.uint8)
+    noisy = np.rint(astronaut()[np.ix_(rows, columns)] + SIGMA * smooth / smooth.std()).clip(0, 255)
+    return np.asarray(noisy, np.uint8)
 
 
 def main() -> None:
@@ -43,11 +46,11 @@ def main() -> None:
     arguments = parser.parse_args()
     photo = photograph(arguments.megapixels)
     small = photo[:WARM_UP, :WARM_UP]
-    denoise(small, noise=estimate_noise(small, "correlated", channel_axis=-1).profile, channel_axis=-1)
+    denoise(small, noise="correlated", channel_axis=-1)
     start = time.perf_counter()
     report = estimate_noise(photo, channel_axis=-1)
     between = time.perf_counter()
-    known = {"sigma": report.sigma} if report.profile is None else {"noise": report.profile}
+    known: dict[str, Any] = {"sigma": report.sigma} if report.profile is None else {"noise": report.profile}
     denoise(photo, **known, channel_axis=-1)
     end = time.perf_counter()
     record = {

@@ -61,7 +61,7 @@ def before_and_after(noisy: NDArray[Any], clean: FloatArray, sigma: float | None
         found = full_scale(None, noisy, sigma, None)
         by_type = denoise(noisy, sigma, white=TYPE_WHITE)
         results = {"noisy": noisy, "white_of_the_type": by_type, "white_found": denoise(noisy, sigma)}
-    figures = {name: round(psnr(np.float32(x) / peak, np.float32(clean / peak)), 2) for name, x in results.items()}
+    figures = {name: round(psnr(np.asarray(x / peak), clean / peak), 2) for name, x in results.items()}
     return {"found": round(found, 1), **figures}
 
 
