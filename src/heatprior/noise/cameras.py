@@ -34,7 +34,10 @@ MOST_EXCESS_OF_DIFFERENCES = 120.0  # cameras leave the noise of colours at low 
 # three (experiments/camera_noise.py).
 STRONGER = (1.7, 2.0)
 FLATTER = (0.3, 0.6)  # power to which spectra are taken, by the same reason: towards white noise, where there is least
-HIGH, MOST_LEFT = 0.4, 0.4  # cycles per pixel; and power there over the mean, at most, in noise that was smoothed
+# In noise that was smoothed: cycles per pixel, and power there over the mean, at most; 0.04 to 0.17 in five pictures of
+# CC15, 0.29 and more in six clean validation images, whose texture may pass for noise.
+HIGH, MOST_LEFT = 0.4, 0.23
+MOST_SPREAD = 4.0  # of sigma between levels of brightness: up to 2.7 there, 6 and more in five of the six
 MODEL_ERROR = 0.2  # of sigma, typically, in photographs
 
 
@@ -47,11 +50,12 @@ class FoundProfile(NamedTuple):
     profile: NoiseProfile
     evidence: float
     left: float  # power at high frequencies over the mean power
+    spread: float  # highest over lowest sigma in brightness, of the levels of brightness
 
     @property
     def is_correlated(self) -> bool:
         """Whether it is to be preferred to white noise."""
-        return self.evidence > 0.0 and self.left < MOST_LEFT
+        return self.evidence > 0.0 and self.left < MOST_LEFT and self.spread < MOST_SPREAD
 
 
 def find_profile(
@@ -64,7 +68,7 @@ def find_profile(
     """Of images (channels, H, W) of one camera, grey levels being 0 to 1; None if they hold too little to tell."""
     mix = COLOUR if is_colour else ALONE
     count = len(images[0])
-    channels, evidence, left = [], [], []
+    channels, evidence, left, spread = [], [], [], []
     for first in range(0, count, len(mix)):
         prepared = [_prepared(image[first : first + len(mix)], mix[0]) for image in images]
         for d, weights in enumerate(mix):
@@ -79,10 +83,12 @@ def find_profile(
                 white = fit_noise(prior, patches, np.ones_like(power), variances, white=True)
                 evidence.append(evidence_over_white(fit, white, patches))
                 left.append(float(fit.power[frequencies(len(power)) > HIGH].mean()))
+                spread.append(float(np.sqrt(fit.variances.max() / fit.variances.min())))
             channels.append(_as_noise(fit, patches, STRONGER[d > 0], FLATTER[d > 0]))
             if (done := part_of(progress, first + d, count)) is not None:
                 done(1.0)
-    return FoundProfile(NoiseProfile(tuple(channels), len(images)), float(np.mean(evidence)), float(np.mean(left)))
+    profile = NoiseProfile(tuple(channels), len(images))
+    return FoundProfile(profile, float(np.mean(evidence)), float(np.mean(left)), max(spread))
 
 
 def noise_of_colours(profile: NoiseProfile, *, is_colour: bool) -> tuple[StationaryNoise, ...]:
