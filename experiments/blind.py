@@ -26,6 +26,7 @@ from heatprior.data.trials import psnr, with_noise
 from heatprior.images import read_grey
 from heatprior.records import running_commit, write_record
 from heatprior.restoration.denoising import denoise, denoise_and_report
+from heatprior.restoration.options import Options
 
 WHITE_LEVELS = (15, 25, 50)  # of 255
 JPEG_LEVEL, JPEG_QUALITIES = 20, (100, 90, 75)
@@ -36,7 +37,7 @@ def white(clean: FloatArray, number: int) -> Iterator[dict[str, Any]]:
     """At each level: PSNR blind and told."""
     for level in WHITE_LEVELS:
         noisy = with_noise(clean, number, level / 255)
-        blind = denoise_and_report(noisy, white=1.0)
+        blind = denoise_and_report(noisy, None, Options(white=1.0))
         told = denoise(noisy, level / 255, white=1.0)
         found = float(np.mean(blind.noise.sigma)) * 255 if blind.noise else 0.0
         yield {
@@ -51,7 +52,7 @@ def white(clean: FloatArray, number: int) -> Iterator[dict[str, Any]]:
 def unspoilt(clean: FloatArray, number: int) -> Iterator[dict[str, Any]]:  # noqa: ARG001
     """By how much a clean image is changed."""
     image = np.rint(clean * 255).astype(np.uint8)
-    result = denoise_and_report(image)
+    result = denoise_and_report(image, None, Options())
     change = float(np.sqrt(np.mean(np.square(result.pixels.astype(np.float64) - image))))
     yield {"case": "clean", "change": change, "model": result.noise.models[0] if result.noise else ""}
 
@@ -63,7 +64,7 @@ def jpeg(clean: FloatArray, number: int) -> Iterator[dict[str, Any]]:
         file = io.BytesIO()
         Image.fromarray(noisy).save(file, "JPEG", quality=quality)
         compressed = np.asarray(Image.open(file))
-        result = denoise_and_report(compressed)
+        result = denoise_and_report(compressed, None, Options())
         before, after = (psnr(x.astype(np.float32) / 255, clean) for x in (compressed, result.pixels))
         model = result.noise.models[0] if result.noise else ""
         yield {"case": f"quality {quality}", "compressed": before, "denoised": after, "model": model}
