@@ -22,7 +22,8 @@ from heatprior.zoo import as_prior
 FOUND_BY = "mixture"  # the prior by which the scale is found
 NOISE_BY = "patch7"  # and sigma first, where it is not told
 ENDS = (0.005, 0.995)  # quantiles: the range of an image is what lies between
-PLAUSIBLE = (0.45, 1.3)  # range over the full scale of the type, as photographs have it
+PLAUSIBLE = (0.45, 1.3)  # range of floats over full scale, as photographs have it
+BRIGHT = 1 / 16  # of the full scale of integers, which has a meaning of its own: an image that reaches it keeps it
 # The scale of the type stays if what is found is so near to it that PSNR hardly differs (experiments/grey_scales.py).
 AS_GOOD = (0.6, 1.4)
 PIXELS = 100_000  # from which the range is read
@@ -38,8 +39,11 @@ def full_scale(white: float | None, pixels: NDArray[Any], sigma: ArrayLike | Non
     """
     if white is not None or pixels.dtype.itemsize == 1:
         return as_white(white, pixels)
-    by_type, spread = type_white(pixels), _range(pixels)
-    if spread == 0.0 or PLAUSIBLE[0] <= spread / by_type <= PLAUSIBLE[1]:
+    by_type, (low, high) = type_white(pixels), _ends(pixels)
+    spread = high - low
+    is_float = pixels.dtype.kind == "f"
+    fills = PLAUSIBLE[0] <= spread / by_type <= PLAUSIBLE[1] if is_float else high >= BRIGHT * by_type
+    if spread == 0.0 or fills:
         return as_white(None, pixels)
     channels = as_channels(pixels, channel_axis)
     prior = as_prior(FOUND_BY)
@@ -103,8 +107,8 @@ def first_noise(channels: NDArray[Any], spread: float) -> FloatArray:
     return levels
 
 
-def _range(pixels: NDArray[Any]) -> float:
+def _ends(pixels: NDArray[Any]) -> tuple[float, float]:
     some = pixels.reshape(-1)[:: max(1, pixels.size // PIXELS)]
     known = some[np.isfinite(some)] if some.dtype.kind == "f" else some
     low, high = np.quantile(known.astype(np.float64), ENDS) if known.size else (0.0, 0.0)
-    return float(high - low)
+    return float(low), float(high)
