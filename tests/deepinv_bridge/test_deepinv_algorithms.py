@@ -31,7 +31,7 @@ def test_plug_and_play(problem, denoiser, name):
     algorithm = getattr(deepinv.optim, name)(
         prior=PnP(denoiser=denoiser),
         data_fidelity=L2(),
-        max_iter=200,
+        max_iter=1000,
         thres_conv=1e-4,
         stepsize=1.0,
         g_param=torch.tensor([[0.01]]),
@@ -50,7 +50,7 @@ def test_regularisation_by_denoising(problem, denoiser, name):
     algorithm = getattr(deepinv.optim, name)(
         prior=RED(denoiser=denoiser),
         data_fidelity=L2(),
-        max_iter=200,
+        max_iter=1000,
         thres_conv=1e-4,
         stepsize=1.0,
         g_param=0.02,

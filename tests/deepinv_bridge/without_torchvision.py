@@ -25,7 +25,7 @@ NAMES = {
 class Missing:
     """What stands where a name of torchvision would."""
 
-    def __init__(self, *_, **__):
+    def __init__(self, *_: Any, **__: Any) -> None:
         raise RuntimeError("torchvision is not installed here; this stands for it, so that deepinv can be imported")
 
 

@@ -59,7 +59,7 @@ class Prior(deepinv.optim.Prior):
         Of a wavelet prior on grey images of one noise level, coefficient by coefficient, to the last digits. Otherwise
         there is no closed form, and deepinv's own iteration is what you get, with its arguments.
         """
-        level = torch.as_tensor(sigma)
+        level = as_levels(sigma, x)
         is_grey_of_one_level = x.shape[1] != 3 and level.numel() == 1
         found = self.prior.prox(x, float(level), float(gamma)) if is_grey_of_one_level else None
         return super().prox(x, sigma, *args, gamma=gamma, **kwargs) if found is None else found

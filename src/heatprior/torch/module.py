@@ -18,7 +18,8 @@ from heatprior.kernels.grids import EVERY, Grid
 from heatprior.restoration.recipes import usual_scales
 from heatprior.torch import compiled
 from heatprior.torch.arguments import Sigma, as_levels, check_images
-from heatprior.torch.splitting import SplittingSchedule, check_method, denoise_images
+from heatprior.torch.scales import Crossovers
+from heatprior.torch.splitting import Recipe, SplittingSchedule, check_method, denoise_images
 
 CACHE, MEMORY = 1 << 19, 1 << 25  # numbers of a chunk, on the CPU and elsewhere
 
@@ -42,6 +43,7 @@ class PriorModule(nn.Module):
         super().__init__()
         self.card = dict(prior.card)
         self.schedule = SplittingSchedule.of(prior.schedules)
+        self.crossovers = Crossovers.on(prior.card)
         self._prior = prior
         self._take(prior)
         self._known = self._state()
@@ -97,7 +99,7 @@ class PriorModule(nn.Module):
             return compiled.denoised(self.to_prior(), x, levels, method, scales)
         schedule = self.schedule if method == "hqs" else None
         most = scales or usual_scales(self._prior, method)
-        return denoise_images(self.changes, x, levels, schedule, most, self.size, self.card)
+        return denoise_images(self.changes, x, levels, Recipe(schedule, most, self.size, self.crossovers))
 
     def forward(self, x: Tensor, sigma: Sigma, method: str = "hqs", scales: int | None = None) -> Tensor:
         """As `denoise`."""

@@ -7,8 +7,8 @@ same on every device, and of the coarse half of the frequencies alone.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from math import pi, sqrt
-from typing import Any
+from math import log, pi, sqrt
+from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as F  # noqa: N812
@@ -16,45 +16,74 @@ from torch import Tensor
 
 from heatprior.noise_model import ConstantNoise
 from heatprior.restoration.recipes import LEAST_SIDE
-from heatprior.restoration.scales import crossover_on
+from heatprior.restoration.scales import CARD_ENTRY, LEAST_SIGMA, crossover_on
+from heatprior.torch.interpolation import interpolated
 
 Denoising = Callable[[Tensor, Tensor], Tensor]  # images (N, H, W), their noise levels → images
+PartOfCoarse = Callable[[list[int], Tensor], Tensor]  # (h, w) of the coarse image, noise levels → (1 or N, h, w)
 
 
-def at_scales(
-    denoised: Denoising, images: Tensor, sigma: Tensor, scales: int, size: int, card: Mapping[str, Any]
-) -> Tensor:
-    """Images (N, H, W) denoised at so many scales, as long as they hold them; sigma is (1 or N, 1, 1) or maps."""
+class Crossovers(NamedTuple):
+    """Where both scales count the same, and the width of the transition, (m,) each, at logarithms of sigma (m,)."""
+
+    logarithms: tuple[float, ...]
+    edges: tuple[float, ...]
+    widths: tuple[float, ...]
+
+    @classmethod
+    def on(cls, card: Mapping[str, Any]) -> Crossovers:
+        """What a prior's card says, checked as the library does."""
+        usual = crossover_on(card, ConstantNoise(1.0))
+        if card.get(CARD_ENTRY) is None:
+            return cls((0.0,), (usual.edge,), (usual.width,))
+        sigmas = [float(sigma) for sigma in card[CARD_ENTRY]["sigmas"]]
+        edges, widths = zip(*(crossover_on(card, ConstantNoise(sigma)) for sigma in sigmas), strict=True)
+        return cls(tuple(map(log, sigmas)), edges, widths)
+
+    def part_of_coarse(self, small: list[int], sigma: Tensor) -> Tensor:
+        """How much of each coarse frequency comes from the coarse image; of a map of levels, for its middle one."""
+        levels = sigma.clamp_min(LEAST_SIGMA).flatten(1)
+        middle = (levels.amin(1) * levels.amax(1)).sqrt()[:, None, None]
+        edge, width = (interpolated(middle, self.logarithms, values) for values in (self.edges, self.widths))
+        return transition(small, edge, width)
+
+
+def at_scales(denoised: Denoising, images: Tensor, sigma: Tensor, scales: int, part_of_coarse: PartOfCoarse) -> Tensor:
+    """Images (N, H, W) denoised at so many scales; sigma is (1 or N, 1, 1) or maps."""
     fine = denoised(images, sigma)
-    small = [-(-length // 2) for length in images.shape[-2:]]
-    if scales == 1 or min(small) < LEAST_SIDE * size:
+    if scales == 1:
         return fine
+    small = [-(-length // 2) for length in images.shape[-2:]]
     down, across = (_cosines(n, m, images) for n, m in zip(small, images.shape[-2:], strict=True))
     factor = sqrt(small[0] * small[1] / (images.shape[-2] * images.shape[-1]))
     own = [_cosines(n, n, images) for n in small]
     reduced = factor * (own[0].mT @ (down @ images @ across.mT) @ own[1])
-    coarse = at_scales(denoised, reduced, _halved(sigma, factor), scales - 1, size, card)
+    coarse = at_scales(denoised, reduced, _halved(sigma, factor), scales - 1, part_of_coarse)
     wanted = own[0] @ coarse @ own[1].mT / factor
-    return fine + down.mT @ (_part_of_coarse(small, images, sigma, card) * (wanted - down @ fine @ across.mT)) @ across
+    return fine + down.mT @ (part_of_coarse(small, sigma) * (wanted - down @ fine @ across.mT)) @ across
+
+
+def scales_of(height: int, width: int, most: int, size: int) -> int:
+    """At how many scales the library denoises an image, if patches are size×size."""
+    scales, shorter = 1, -(-min(height, width) // 2)
+    while scales < most and shorter >= LEAST_SIDE * size:
+        scales, shorter = scales + 1, -(-shorter // 2)
+    return scales
+
+
+def transition(small: list[int], edge: Tensor, width: Tensor) -> Tensor:
+    """From one at low frequencies to zero, over the highest of either axis: (..., h, w), edge and width (..., 1, 1)."""
+    down, across = (torch.arange(n, dtype=edge.dtype, device=edge.device) / n for n in small)
+    return torch.sigmoid((edge - torch.hypot(down[:, None], across)) / width)
 
 
 def _cosines(count: int, length: int, like: Tensor) -> Tensor:
     """The first `count` rows of the orthonormal cosine transform of `length` pixels, (count, length)."""
     frequency, pixel = torch.arange(count)[:, None], torch.arange(length)
-    angles = (frequency * (2 * pixel + 1)) % (4 * length)  # whole numbers: exact however long the image is
-    rows = sqrt(2.0 / length) * (angles * (pi / (2 * length))).to(torch.float64).cos()
+    turns = (frequency * (2 * pixel + 1)) % (4 * length)  # whole numbers: exact however long the image is
+    rows = sqrt(2.0 / length) * (turns.to(torch.float64) * (pi / (2 * length))).cos()
     rows = torch.where(frequency == 0, rows * sqrt(0.5), rows)
     return rows.to(like.device, like.dtype)
-
-
-def _part_of_coarse(small: list[int], like: Tensor, sigma: Tensor, card: Mapping[str, Any]) -> Tensor:
-    """How much of each coarse frequency comes from the coarse image, (1 or N, h, w)."""
-    levels = sigma.detach().flatten(1)
-    middle = (levels.amin(1) * levels.amax(1)).sqrt().tolist()
-    found = torch.tensor([crossover_on(card, ConstantNoise(level)) for level in middle], dtype=torch.float64)
-    edge, width = (part.to(like.device, like.dtype)[:, None, None] for part in found.unbind(1))
-    down, across = (torch.arange(n, dtype=like.dtype, device=like.device) / n for n in small)
-    return torch.sigmoid((edge - torch.hypot(down[:, None], across)) / width)
 
 
 def _halved(sigma: Tensor, factor: float) -> Tensor:

@@ -5,8 +5,8 @@ As restoration/denoising.py, in tensor operations.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -16,8 +16,9 @@ from torch import Tensor
 from heatprior.errors import InvalidInputError
 from heatprior.kernels.grids import EVERY, Grid
 from heatprior.pixels.channels import COLOUR
-from heatprior.priors.schedules import LEAST_SIGMA, Schedules
-from heatprior.torch.scales import at_scales
+from heatprior.priors.schedules import Schedules
+from heatprior.torch.interpolation import interpolated
+from heatprior.torch.scales import Crossovers, at_scales, scales_of
 
 METHODS = ("hqs", "eb")
 MIX = COLOUR.tolist()
@@ -48,16 +49,17 @@ def check_method(method: str, scales: int | None) -> None:
         raise InvalidInputError(f"scales is {scales!r}; expected a whole number of at least 1")
 
 
-def denoise_images(
-    changes: Changes,
-    x: Tensor,
-    levels: Tensor,
-    schedule: SplittingSchedule | None,
-    scales: int,
-    size: int,
-    card: Mapping[str, Any],
-) -> Tensor:
-    """Images (B, C, H, W) after one step, or those of the schedule, at each scale; colours are mixed orthogonally."""
+class Recipe(NamedTuple):
+    """Steps at falling levels, or one at that of the noise; at how many scales at most, of patches of which side."""
+
+    schedule: SplittingSchedule | None
+    scales: int
+    size: int
+    crossovers: Crossovers
+
+
+def denoise_images(changes: Changes, x: Tensor, levels: Tensor, recipe: Recipe) -> Tensor:
+    """Images (B, C, H, W) denoised by the recipe; colours are mixed orthogonally."""
     is_colour, levels = x.shape[1] == 3, levels.to(x.dtype)
     mix = torch.tensor(MIX, dtype=x.dtype, device=x.device)
     if is_colour:
@@ -71,11 +73,12 @@ def denoise_images(
     sigma = levels.flatten(0, 1)
 
     def at_one_scale(noisy: Tensor, sigma: Tensor) -> Tensor:
-        if schedule is None:
+        if recipe.schedule is None:
             return noisy + changes(noisy, sigma, EVERY)
-        return split(changes, noisy, sigma, schedule, size - 1)
+        return split(changes, noisy, sigma, recipe.schedule, recipe.size - 1)
 
-    clean = at_scales(at_one_scale, noisy, sigma, scales, size, card).unflatten(0, x.shape[:2])
+    scales = scales_of(x.shape[-2], x.shape[-1], recipe.scales, recipe.size)
+    clean = at_scales(at_one_scale, noisy, sigma, scales, recipe.crossovers.part_of_coarse).unflatten(0, x.shape[:2])
     return torch.einsum("cd,bdhw->bchw", torch.linalg.inv(mix), clean) if is_colour else clean
 
 
@@ -92,13 +95,3 @@ def split(changes: Changes, noisy: Tensor, sigma: Tensor, schedule: SplittingSch
         clean = x + changes(x, interpolated(sigma, schedule.logarithms, levels) * sigma, grid)
         x = torch.lerp(clean, noisy, interpolated(sigma, schedule.logarithms, weights))
     return x[:, down : down + height, across : across + width]
-
-
-def interpolated(sigma: Tensor, logarithms: tuple[float, ...], values: tuple[float, ...]) -> Tensor:
-    """Values at sigma, straight in log sigma between the nodes, constant beyond them."""
-    place = sigma.clamp_min(LEAST_SIGMA).log()
-    result = torch.full_like(place, values[0])
-    for i in range(len(values) - 1):
-        part = ((place - logarithms[i]) / (logarithms[i + 1] - logarithms[i])).clamp(0.0, 1.0)
-        result = result + part * (values[i + 1] - values[i])
-    return result

@@ -8,15 +8,13 @@ step.
 from __future__ import annotations
 
 import math
-from functools import cache
 from typing import NamedTuple
 
-import numpy as np
 import torch
 import torch.nn.functional as F  # noqa: N812
-from scipy.fft import dct
 from torch import Tensor
 
+from heatprior.torch.scales import at_scales, transition
 from heatprior.torch.tuning.soft_choice import MixtureTensors, Subspace, soft_changes
 
 STRIDE = 2
@@ -48,19 +46,16 @@ def denoised(
     noisy: Tensor, sigma: float, mixture: MixtureTensors, subspace: Subspace, plan: Plan, scales: int
 ) -> Tensor:
     """Crops (N, h, h) in noise of standard deviation sigma, denoised at so many scales."""
-    fine = split(noisy, sigma, mixture, subspace, plan)
-    if scales == 1:
-        return fine
-    large, small = transform(noisy.shape[-1], noisy), transform(noisy.shape[-1] // 2, noisy)
-    half = len(small)
-    reduced = 0.5 * (small.mT @ (large @ noisy @ large.mT)[:, :half, :half] @ small)
-    coarse = denoised(reduced, sigma / 2.0, mixture, subspace, plan, scales - 1)
-    edge, log_width = plan.at(sigma)[2]
-    index = torch.arange(half, dtype=noisy.dtype) / half
-    part = torch.sigmoid((edge - torch.hypot(index[:, None], index)) / log_width.exp())
-    spectrum = large @ fine @ large.mT
-    change = part * (2.0 * (small @ coarse @ small.mT) - spectrum[:, :half, :half])
-    return fine + large[:half].mT @ change @ large[:half]
+
+    def at_one_scale(images: Tensor, level: Tensor) -> Tensor:
+        return split(images, float(level), mixture, subspace, plan)
+
+    def part_of_coarse(small: list[int], level: Tensor) -> Tensor:
+        edge, log_width = plan.at(float(level))[2]
+        return transition(small, edge, log_width.exp())
+
+    level = torch.full((1, 1, 1), sigma, dtype=torch.float64)
+    return at_scales(at_one_scale, noisy, level, scales, part_of_coarse)
 
 
 def split(noisy: Tensor, sigma: float, mixture: MixtureTensors, subspace: Subspace, plan: Plan) -> Tensor:
@@ -87,13 +82,3 @@ def averaged(
     total = F.fold(changes.view(len(images), -1, size**2).mT, shape, size, stride=STRIDE)
     held = F.fold(torch.ones_like(patches[:1]), shape, size, stride=STRIDE).clamp_min(1.0)
     return F.pad((total / held)[:, 0], (offset, 0, offset, 0))
-
-
-def transform(length: int, like: Tensor) -> Tensor:
-    """The orthonormal cosine transform as a matrix (length, length), frequencies along rows."""
-    return _transform(length, like.dtype)
-
-
-@cache
-def _transform(length: int, dtype: torch.dtype) -> Tensor:
-    return torch.from_numpy(dct(np.eye(length), axis=0, norm="ortho")).to(dtype)

@@ -1,0 +1,101 @@
+"""`denoise` by tensor operations against plain numpy in float64: the library's posterior means, averaged by hand.
+
+The library's own `denoise` is float32 and looks values up in tables; this is what it approximates.
+"""
+
+from itertools import product
+
+import numpy as np
+import pytest
+import torch
+from bridges import WAVELETS, relative
+from numpy.lib.stride_tricks import sliding_window_view
+from scipy.fft import dctn, idctn
+from synthetic import landscape, sparse_prior
+
+import heatprior.torch as ht
+from examples import gaussian_mixture
+from heatprior.noise_model import ConstantNoise
+from heatprior.restoration.scales import crossover_on
+
+CARD = {"crossover": {"sigmas": [0.01, 1.0], "edges": [0.4, 0.7], "widths": [0.05, 0.2]}}
+PRIORS = {
+    "patch": sparse_prior(),
+    "mixture": gaussian_mixture(3, 1, (0.1, 1.0, 5.0)),  # of one shape: the best one is all there is
+    "wavelet": WAVELETS["two vanishing moments, split"],
+}
+for prior in PRIORS.values():
+    prior.card.update(CARD)
+SHAPE = (25, 24)
+LIMITS = {torch.float64: 1e-9, torch.float32: 1e-5}
+
+
+def one_step(prior, image, sigma):
+    """The mean of the posterior means of all patches, or in all shifts of the basis, that hold a pixel."""
+    if hasattr(prior, "unit"):
+        return averaged_over_shifts(prior, image, sigma)
+    size = prior.size
+    patches = sliding_window_view(image, (size, size))
+    means = prior.posterior(patches.reshape(-1, size**2), sigma).mean.reshape(patches.shape)
+    total, count = np.zeros(image.shape), np.zeros(image.shape)
+    for i, j in product(range(size), repeat=2):
+        place = slice(i, i + len(means)), slice(j, j + means.shape[1])
+        total[place] += means[..., i, j]
+        count[place] += 1
+    return total / count
+
+
+def averaged_over_shifts(prior, image, sigma):
+    margin = -(-prior.margin // prior.unit) * prior.unit
+    after = [margin + -length % prior.unit for length in image.shape]
+    extended = np.pad(image, [(margin, more) for more in after], mode="symmetric")
+    results = [
+        np.roll(prior.posterior(np.roll(extended, shift, (0, 1)), sigma).mean, (-shift[0], -shift[1]), (0, 1))
+        for shift in product(range(prior.unit), repeat=2)
+    ]
+    return np.mean(results, axis=0)[margin : margin + image.shape[0], margin : margin + image.shape[1]]
+
+
+def by_hand(prior, image, sigma, scales):
+    margin = max(prior.patch_shape, default=1) - 1
+    noisy = x = np.pad(image, margin, mode="reflect")
+    for step in range(prior.schedules.steps):
+        weight = float(prior.schedules.weight(step, sigma))
+        x = weight * noisy + (1 - weight) * one_step(prior, x, float(prior.schedules.level(step, sigma)) * sigma)
+    fine = x[margin : margin + image.shape[0], margin : margin + image.shape[1]]
+    if scales == 1:
+        return fine
+    small = [-(-length // 2) for length in image.shape]
+    factor = np.sqrt(np.prod(small) / image.size)
+    inside = slice(small[0]), slice(small[1])
+    reduced = factor * idctn(dctn(image, norm="ortho")[inside], norm="ortho")
+    coarse = by_hand(prior, reduced, factor * sigma, scales - 1)
+    crossover = crossover_on(prior.card, ConstantNoise(sigma))
+    frequency = np.hypot(np.arange(small[0])[:, None] / small[0], np.arange(small[1]) / small[1])
+    part = 1.0 / (1.0 + np.exp((frequency - crossover.edge) / crossover.width))
+    spectrum = dctn(fine, norm="ortho")
+    spectrum[inside] += part * (dctn(coarse, norm="ortho") / factor - spectrum[inside])
+    return idctn(spectrum, norm="ortho")
+
+
+@pytest.mark.parametrize("sigma", [1e-4, 0.01, 0.1, 1.0])
+@pytest.mark.parametrize("prior", PRIORS.values(), ids=PRIORS)
+def test_two_scales_are_exact_in_either_type(prior, sigma):
+    rng = np.random.default_rng(0)
+    image = landscape(SHAPE, rng) + sigma * rng.standard_normal(SHAPE)
+    expected = by_hand(prior, image, sigma, 2)
+    module = ht.from_prior(prior)
+    for dtype, limit in LIMITS.items():
+        x = torch.tensor(image, dtype=dtype)[None, None].requires_grad_()
+        assert relative(module.denoise(x, sigma, scales=2)[0, 0], expected) < limit
+    if sigma >= 0.1:  # below, there is hardly any noise at half the size
+        assert relative(module.denoise(x, sigma, scales=1)[0, 0], expected) > 10 * limit
+
+
+@pytest.mark.parametrize("prior", PRIORS.values(), ids=PRIORS)
+def test_one_step_is_exact_in_either_type(prior):
+    rng = np.random.default_rng(0)
+    image = landscape(SHAPE, rng) + 0.1 * rng.standard_normal(SHAPE)
+    for dtype, limit in LIMITS.items():
+        x = torch.tensor(image, dtype=dtype)[None, None].requires_grad_()
+        assert relative(ht.from_prior(prior).denoise(x, 0.1, "eb")[0, 0], one_step(prior, image, 0.1)) < limit
