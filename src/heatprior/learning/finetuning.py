@@ -10,7 +10,7 @@ training, it is a function of its seed, and goes on from its state with the same
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,7 +25,8 @@ from heatprior.learning.adam import BETA_MEAN, BETA_SQUARE, EPSILON, OrthogonalA
 from heatprior.learning.denoising_loss import SIGMA_EXPONENT, Denoising, NoisyCrops
 from heatprior.learning.objective import Objective, Point
 from heatprior.learning.projections import project_orthogonal
-from heatprior.learning.steps import StepByStep
+from heatprior.learning.steps import StepByStep, check_sizes
+from heatprior.learning.tuning import check_range, part_of_newest, tuned_card
 from heatprior.priors.experts import Experts
 from heatprior.priors.filters import FilterBank
 from heatprior.priors.patch import PatchPrior
@@ -63,8 +64,7 @@ class FineTuningConfig:
             raise InvalidInputError("the numbers of steps must not be negative, nor all zero")
         if self.levels < 2 or self.crops < 1:
             raise InvalidInputError(f"levels is {self.levels} and crops {self.crops}; expected at least 2 and 1")
-        if not 0 < self.sigma_min < self.sigma_max:
-            raise InvalidInputError(f"noise levels are {self.sigma_min} to {self.sigma_max}; expected a positive range")
+        check_range(self.sigma_min, self.sigma_max)
 
     @property
     def steps(self) -> int:
@@ -143,8 +143,8 @@ class FineTuning(StepByStep):
                 [schedules[0], schedules[1] * (1.0 - schedules[1])]
             )  # of exp and of the logistic function
             self._move_schedules(slopes * in_all, pace * config.schedule_rate, self.done - begun)
-        keep = 1.0 - 1.0 / min(config.averaged, 1.0 + (self.done - begun) / 10.0)
-        self._average = [keep * old + (1.0 - keep) * new for old, new in zip(self._average, self.point, strict=True)]
+        new = part_of_newest(config.averaged, self.done - begun)
+        self._average = [(1.0 - new) * old + new * now for old, now in zip(self._average, self.point, strict=True)]
         return value
 
     def _move_schedules(self, gradient: FloatArray, rate: float, steps: int) -> None:
@@ -183,12 +183,11 @@ class FineTuning(StepByStep):
         """The average of the last iterates as a prior, its filters sorted by norm."""
         filters, logits = project_orthogonal(self._average[0], steps=None), self._average[1]
         order = np.argsort(np.linalg.norm(filters, axis=1))
-        known = {name: entry for name, entry in self._prior.card.items() if name != "validation"}  # no longer true
-        entries = {"fine-tuning": {**asdict(self.config), "steps_done": self.done}, "hqs": self.schedules()}
+        known = tuned_card(self._prior.card, "fine-tuning", self.config, self.done)
         return PatchPrior(
             FilterBank(filters[order]),
             Experts(logits[order], self._prior.experts.reach),
-            {**known, **entries, **(card or {})},
+            {**known, "hqs": self.schedules(), **(card or {})},
         )
 
     def state(self) -> dict[str, FloatArray]:
@@ -205,8 +204,7 @@ class FineTuning(StepByStep):
     def restore(self, state: dict[str, FloatArray]) -> None:
         """Go on from `state`, of a run with the same configuration, prior and images."""
         blocks = ("filters", "logits", "schedules")
-        if any(state[name].shape != block.shape for name, block in zip(blocks, self.point, strict=True)):
-            raise InvalidInputError("the state belongs to a run with other sizes; start a new run")
+        check_sizes(state, zip(blocks, self.point, strict=True))
         self.point = [state[name].copy() for name in blocks]
         self._average = [state[f"average.{name}"].copy() for name in blocks]
         self._moments = state["moments"].copy()

@@ -27,12 +27,11 @@ import numpy as np
 
 from heatprior.arrays import FloatArray
 from heatprior.data.datasets import PatchSource
-from heatprior.errors import InvalidInputError
 from heatprior.kernels.threads import products_in_one_thread
 from heatprior.learning.logs import LIKELIHOOD_COLUMNS
 from heatprior.learning.mixture_start import first_covariances
 from heatprior.learning.settings import MOST_STEPS, Validated, keep_finite, keep_whole
-from heatprior.learning.steps import StepByStep
+from heatprior.learning.steps import StepByStep, check_sizes
 from heatprior.learning.validation import Validation
 from heatprior.priors.expectation_maximisation import FLOOR, Statistics, expected_statistics
 from heatprior.priors.filters import FilterBank
@@ -176,8 +175,7 @@ class MixtureTraining(StepByStep):
 
     def restore(self, state: dict[str, FloatArray]) -> None:
         """Go on from `state`, of a run with the same configuration."""
-        if state["weights"].shape != self._weights.shape or state["moments"].shape != self._moments.shape:
-            raise InvalidInputError("the state belongs to a run with other sizes; start a new run")
+        check_sizes(state, [("weights", self._weights), ("moments", self._moments)])
         self._weights, self._moments = state["weights"].copy(), state["moments"].copy()
         self.done = int(state["done"][0])
         with products_in_one_thread():

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from heatprior.data.datasets import PatchSource
 from heatprior.errors import InvalidInputError
@@ -42,3 +43,9 @@ class StepByStep(ABC):
     @abstractmethod
     def _step(self) -> float:
         """The next step, counted in `done`: the loss before it."""
+
+
+def check_sizes(state: Mapping[str, Any], blocks: Iterable[tuple[str, Any]]) -> None:
+    """Refuse the state of a run whose arrays have other shapes than these blocks."""
+    if any(state[name].shape != block.shape for name, block in blocks):
+        raise InvalidInputError("the state belongs to a run with other sizes; start a new run")

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,9 @@ from torch import Tensor
 
 from heatprior.data.datasets import PatchSource
 from heatprior.errors import InvalidInputError
-from heatprior.learning.steps import StepByStep
+from heatprior.learning.adam import BETA_MEAN, BETA_SQUARE, EPSILON
+from heatprior.learning.steps import StepByStep, check_sizes
+from heatprior.learning.tuning import check_range, part_of_newest, tuned_card
 from heatprior.priors.gaussian_mixture import GaussianMixturePrior
 from heatprior.torch.tuning.soft_choice import MixtureTensors, Subspace
 from heatprior.torch.tuning.unrolled import STRIDE, Plan, denoised
@@ -27,7 +29,6 @@ from heatprior.torch.tuning.unrolled import STRIDE, Plan, denoised
 NODES = tuple(level / 255 for level in (3.0, 7.5, 15.0, 25.0, 50.0, 100.0))  # noise levels with a schedule of their own
 FIRST_LEVELS, FIRST_WEIGHTS, FIRST_CROSSOVER = (1.0, 0.4), (0.3, 0.02), (0.5, math.log(0.1))
 GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0  # its multiples fill an interval evenly
-BETAS, EPSILON = (0.9, 0.99), 1e-12
 BLOCKS = ("axes", "log_variances", "log_contrasts", "logits", "log_levels", "logit_weights", "crossover")
 
 
@@ -60,8 +61,7 @@ class TuningConfig:
             raise InvalidInputError(
                 f"crops of side {self.side} cannot be halved {self.scales - 1} times to at least 16 pixels; give 64"
             )
-        if not 0 < self.sigma_min < self.sigma_max:
-            raise InvalidInputError(f"noise levels are {self.sigma_min} to {self.sigma_max}; expected a positive range")
+        check_range(self.sigma_min, self.sigma_max)
 
 
 class Tuning(StepByStep):
@@ -97,9 +97,9 @@ class Tuning(StepByStep):
         loss.backward()
         self.done += 1
         self._move([leaf.grad.detach() for leaf in leaves])
-        keep = 1.0 - 1.0 / min(self.config.averaged, 1.0 + self.done / 10.0)
+        part = part_of_newest(self.config.averaged, self.done)
         for old, new in zip(self._average, self.point, strict=True):
-            old.lerp_(new, 1.0 - keep)
+            old.lerp_(new, part)
         return float(loss.detach())
 
     def _move(self, gradients: list[Tensor]) -> None:
@@ -118,9 +118,9 @@ class Tuning(StepByStep):
 
     def _adam(self, block: int, gradient: Tensor) -> Tensor:
         mean, square = self._moments[block]
-        mean.lerp_(gradient, 1.0 - BETAS[0])
-        square.lerp_(gradient.square(), 1.0 - BETAS[1])
-        return (mean / (1.0 - BETAS[0] ** self.done)) / ((square / (1.0 - BETAS[1] ** self.done)).sqrt() + EPSILON)
+        mean.lerp_(gradient, 1.0 - BETA_MEAN)
+        square.lerp_(gradient.square(), 1.0 - BETA_SQUARE)
+        return (mean / (1.0 - BETA_MEAN**self.done)) / ((square / (1.0 - BETA_SQUARE**self.done)).sqrt() + EPSILON)
 
     def _batch(self, step: int) -> tuple[Tensor, Tensor, float]:
         """Clean and noisy crops (N, side, side) of one noise level; successive steps fill the range of log sigma."""
@@ -137,13 +137,12 @@ class Tuning(StepByStep):
         axes = orthonormal(orthonormal(mixture.axes)) @ self._basis.mT
         turns = np.linalg.qr(axes.double().numpy().swapaxes(1, 2))[0]  # (K, d, d), axes as columns
         covariances = (turns * mixture.log_variances.double().exp().numpy()[:, None, :]) @ turns.swapaxes(1, 2)
-        known = {name: entry for name, entry in self._card.items() if name != "validation"}  # no longer true
-        entries = {"tuning": {**asdict(self.config), "steps_done": self.done}, **entries_of(plan)}
+        known = tuned_card(self._card, "tuning", self.config, self.done)
         return GaussianMixturePrior(
             covariances,
             mixture.log_weights.double().numpy(),
             mixture.log_contrasts.double().exp().numpy(),
-            {**known, **entries, **(card or {})},
+            {**known, **entries_of(plan), **(card or {})},
         )
 
     def state(self) -> dict[str, Tensor]:
@@ -156,8 +155,7 @@ class Tuning(StepByStep):
 
     def restore(self, state: Mapping[str, Tensor]) -> None:
         """Go on from `state`, of a run with the same settings, prior and images."""
-        if any(state[name].shape != block.shape for name, block in zip(BLOCKS, self.point, strict=True)):
-            raise InvalidInputError("the state belongs to a run with other sizes; start a new run")
+        check_sizes(state, zip(BLOCKS, self.point, strict=True))
         self.done = int(state["done"])
         self.point = [state[name].clone() for name in BLOCKS]
         self._average = [state[f"average.{name}"].clone() for name in BLOCKS]
