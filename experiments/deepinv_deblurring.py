@@ -1,14 +1,15 @@
 """Deblurring inside deepinv: its plug-and-play with our denoiser, its EPLL, its total variation; and `hp.restore`.
 
     make test-deepinv                                                       makes the environment
-    .venv-deepinv/bin/python experiments/deepinv_deblurring.py [--data DIR] [--limit 2] [--kernels k1 k6]
+    .venv-deepinv/bin/python experiments/deepinv_deblurring.py [--data DIR] [--limit 3]
 
-Validation images, grey, [30:286, 30:286], blurred cyclically by kernels of Levin et al. (2009), noise 2.55/255 of seed
-1000 + n: all on one thread in one run, in processor time. Steps and weights of plug-and-play and of total variation are
-those of some that are best on the last two of the images with kernel k4, which are not among the reported. deepinv's
-EPLL downloads its weights; here it gets the 200 Gaussians of our prior `epll` instead, on 8×8 patches, and cut down to
-6×6, which is the size of its own: brightness has a variance so large that it is left as it is. It takes its own noise
-levels, or those of Zoran and Weiss for deblurring. Writes experiments/results/deepinv_deblurring.json.
+The first validation images, grey, [30:286, 30:286], blurred cyclically by kernels k1, k4, k6 of Levin et al. (2009) in
+turn, noise 2.55/255 of seed 1000 + n: all on one thread in one run, in processor time. Steps and weights of
+plug-and-play and of total variation are those of some that are best on the last two of the images with kernel k4, which
+are not among the reported. deepinv's EPLL downloads its weights; here it gets the 200 Gaussians of our prior `epll`
+instead, on 8×8 patches, and cut down to 6×6, the size of its own; brightness has a variance so large that it is left
+as it is. It takes its own noise levels, or those of Zoran and Weiss for deblurring. Writes
+experiments/results/deepinv_deblurring.json.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ deepinv = import_deepinv()
 import heatprior.deepinv as hd  # noqa: E402
 
 SIGMA = 2.55 / 255
+KERNELS = ("k1", "k4", "k6")
 FIRST_LEVEL = 49 / 255  # of plug-and-play, as DPIR has it: levels fall geometrically to that of the noise
 PLANS = [(steps, trust) for steps in (5, 8) for trust in (2.0, 4.0, 8.0)]  # steps, and weight of the data
 TV_WEIGHTS = (4e-4, 8e-4, 1.6e-3)
@@ -69,20 +71,18 @@ class Case(NamedTuple):
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path)
-    parser.add_argument("--limit", type=int, default=2, help="how many images")
-    parser.add_argument("--kernels", nargs="+", default=["k1", "k6"])
+    parser.add_argument("--limit", type=int, default=3, help="how many images")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
-    files = dict(enumerate(bsds500.validation(arguments.data)))
-    reported = dict(list(files.items())[: arguments.limit])
+    files = bsds500.validation(arguments.data)
     with products_in_one_thread(), torch.no_grad():
-        chosen = choose(cases_of(dict(list(files.items())[-2:]), ["k4"]))
+        chosen = choose([case_of(files, number, "k4") for number in (-2, -1)])
         methods = {name: entry["method"] for name, entry in chosen.items()}
         methods |= {
             name: partial(expected_patch_likelihood, epll_model(size), betas) for name, (size, betas) in EPLLS.items()
         }
         methods[RESTORE] = restore
-        cases = cases_of(reported, arguments.kernels)
+        cases = [case_of(files, number, KERNELS[number % len(KERNELS)]) for number in range(arguments.limit)]
         found = {
             name: [measured(method, case) for case in tqdm(cases, name, disable=None)]
             for name, method in methods.items()
@@ -91,16 +91,14 @@ def main() -> None:
     report(found, blurred, {name: entry["setting"] for name, entry in chosen.items()}, [case.name for case in cases])
 
 
-def cases_of(files: Mapping[int, Path], names: list[str]) -> list[Case]:
-    kernels = np.load(next(iter(files.values())).parents[2] / "kernels" / "levin09.npz")
-    cases = []
-    for number, file in files.items():
-        clean = (read_grey(file) / np.float32(255))[30:286, 30:286]
-        for name in names:
-            physics = deepinv.physics.BlurFFT((1, *clean.shape), filter=as_tensor(kernels[name]))
-            y = with_noise(physics.A(as_tensor(clean))[0, 0].numpy(), number, SIGMA)
-            cases.append(Case(f"{file.stem} {name}", clean, kernels[name], physics, y))
-    return cases
+def case_of(files: list[Path], number: int, name: str) -> Case:
+    """The image of this number among the files, blurred by the kernel of this name."""
+    number %= len(files)
+    kernel = np.load(files[number].parents[2] / "kernels" / "levin09.npz")[name]
+    clean = (read_grey(files[number]) / np.float32(255))[30:286, 30:286]
+    physics = deepinv.physics.BlurFFT((1, *clean.shape), filter=as_tensor(kernel))
+    y = with_noise(physics.A(as_tensor(clean))[0, 0].numpy(), number, SIGMA)
+    return Case(f"{files[number].stem} {name}", clean, kernel, physics, y)
 
 
 def choose(cases: list[Case]) -> dict[str, dict[str, Any]]:
