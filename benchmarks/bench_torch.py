@@ -1,8 +1,9 @@
 """heatprior.torch on one core: time of `denoise` beside the library, and memory with and without gradients.
 
-Time is processor time, the shortest of some runs that take turns. Memory is the growth of the peak resident size of a
-fresh process over that of the same job on a small image, per megapixel more. With --side the picture is another: a
-trial, which writes nothing.
+Time is processor time, the shortest of some runs that take turns. Memory is by how much the resident size of a fresh
+process rises at most (Linux counts it) above what it was after the same job on a small picture, image and result
+included: without gradients on four times as many pixels, since it needs so little. With --side the picture is another:
+a trial, which writes nothing.
 """
 
 from __future__ import annotations
@@ -13,16 +14,17 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import torch
 from bench_denoising import SEED, SIGMA, on_cores, picture
-from bench_patch_prior import peak_memory
+from bench_patch_prior import MEGABYTE, memory_now
 from measure import write_result
 
 import heatprior.torch as ht
 from heatprior import denoise, load
 
-SIDE, SMALL = 512, 128
+SIDE, SMALL = 512, 64
 REPEATS = 5
 PRIORS = ("patch7", "mixture", "wavelet")
 WITH_GRADIENTS = ("patch7", "mixture")
@@ -65,23 +67,29 @@ def beside_the_library(name: str, side: int) -> dict[str, float]:
     return {**shortest, "ratio": ratio}
 
 
-def per_megapixel(name: str, how: str, side: int) -> float:
-    peaks = []
-    for length in (SMALL, side):
-        command = [sys.executable, __file__, "--peak", name, how, "--side", str(length)]
-        peaks.append(float(json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)))
-    found = (peaks[1] - peaks[0]) / ((side**2 - SMALL**2) / 1e6)
-    print(f"{name:10} {how:7} gradients {found:8.0f} MB per megapixel; {peaks[1]:.0f} MB in all", flush=True)
+def per_megapixel(name: str, how: str, side: int) -> dict[str, float]:
+    length = side if how == "with" else 2 * side
+    command = [sys.executable, __file__, "--peak", name, how, "--side", str(length)]
+    rise = float(json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout))
+    found = {"side": length, "rise": rise, "per_megapixel": rise / (length**2 / 1e6)}
+    print(
+        f"{name:10} {how:7} gradients {found['per_megapixel']:8.0f} MB per megapixel; {rise:.0f} MB in all", flush=True
+    )
     return found
 
 
 def peak(name: str, how: str, side: int) -> float:
-    """Of one step on a picture, in megabytes; with gradients in the image."""
-    x = torch.from_numpy(picture(side, side)[1])[None, None].requires_grad_(how == "with")
-    clean = ht.load(name).denoise(x, SIGMA, "eb")
-    if how == "with":
-        clean.square().sum().backward()
-    return peak_memory()
+    """By how much memory rises at most, in megabytes, in one step on a picture; with gradients in the image."""
+    module, pictures = ht.load(name), [torch.from_numpy(picture(n, n)[1])[None, None] for n in (SMALL, side)]
+    before = 0.0
+    for x in pictures:
+        before = memory_now()
+        Path("/proc/self/clear_refs").write_text("5")  # the peak so far is forgotten
+        clean = module.denoise(x.requires_grad_(how == "with"), SIGMA, "eb")
+        if how == "with":
+            clean.square().sum().backward()
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) * 1024 / MEGABYTE for line in lines if line.startswith("VmHWM")) - before
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
     make test-deepinv                                                       makes the environment
     .venv-deepinv/bin/python experiments/deepinv_deblurring.py [--data DIR] [--limit 3]
 
-The first validation images, grey, [30:286, 30:286], blurred cyclically by kernels k1, k4, k6 of Levin et al. (2009) in
+The first validation images, grey, [30:158, 30:158], blurred cyclically by kernels k1, k4, k6 of Levin et al. (2009) in
 turn, noise 2.55/255 of seed 1000 + n: all on one thread in one run, in processor time. Steps and weights of
 plug-and-play and of total variation are those of some that are best on the last two of the images with kernel k4, which
 are not among the reported. deepinv's EPLL downloads its weights; here it gets the 200 Gaussians of our prior `epll`
@@ -95,7 +95,7 @@ def case_of(files: list[Path], number: int, name: str) -> Case:
     """The image of this number among the files, blurred by the kernel of this name."""
     number %= len(files)
     kernel = np.load(files[number].parents[2] / "kernels" / "levin09.npz")[name]
-    clean = (read_grey(files[number]) / np.float32(255))[30:286, 30:286]
+    clean = (read_grey(files[number]) / np.float32(255))[30:158, 30:158]
     physics = deepinv.physics.BlurFFT((1, *clean.shape), filter=as_tensor(kernel))
     y = with_noise(physics.A(as_tensor(clean))[0, 0].numpy(), number, SIGMA)
     return Case(f"{files[number].stem} {name}", clean, kernel, physics, y)

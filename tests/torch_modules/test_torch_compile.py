@@ -45,7 +45,7 @@ def test_two_scales_are_one_graph_whatever_the_noise_levels(kind):
     module = ht.from_prior(prior).requires_grad_()
     generator = torch.Generator().manual_seed(0)
     x = torch.rand(2, 1, 24, 25, generator=generator, requires_grad=True)
-    compiled = torch.compile(lambda x, sigma: module.denoise(x, sigma), fullgraph=True, backend="aot_eager")
+    compiled = torch.compile(module.denoise, fullgraph=True, backend="aot_eager")
     for levels in ([0.05, 0.1], [0.1, 0.2]):  # the same graph: levels are no constants of it
         sigma = torch.tensor(levels, requires_grad=True)
         wanted = module.denoise(x, sigma)
