@@ -46,13 +46,13 @@ class Denoiser(deepinv.models.Denoiser):
         return channel_by_channel(self._posterior_mean, x, as_levels(sigma, x))
 
     def _posterior_mean(self, images: Tensor, sigma: Tensor) -> Tensor:
-        """Of images (N, H, W), each of one noise level (N,)."""
-        if self.prior.size == 1:
-            return self.prior.posterior(images, sigma).mean
-        size = self.prior.size
+        """y + sigma² ∇ log f(y, t) of images (N, H, W), each of one noise level (N,): Tweedie, Eq. (3)."""
+        size, squares = self.prior.size, sigma[:, None, None] ** 2
+        if size == 1:
+            return images + squares * self.prior.score(images, sigma)
         if images.shape[-2:] != (size, size):
             raise InvalidInputError(
                 f"the images are {images.shape[-2]}×{images.shape[-1]} pixels but the posterior mean of this prior is "
                 f"that of {size}×{size} patches; give patches, a wavelet prior, or method 'hqs'"
             )
-        return self.prior.posterior(images.flatten(1), sigma).mean.view_as(images)
+        return images + squares * self.prior.score(images.flatten(1), sigma).view_as(images)
