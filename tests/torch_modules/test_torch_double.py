@@ -49,11 +49,11 @@ def averaged_over_shifts(prior, image, sigma):
     margin = -(-prior.margin // prior.unit) * prior.unit
     after = [margin + -length % prior.unit for length in image.shape]
     extended = np.pad(image, [(margin, more) for more in after], mode="symmetric")
-    results = [
-        np.roll(prior.posterior(np.roll(extended, shift, (0, 1)), sigma).mean, (-shift[0], -shift[1]), (0, 1))
-        for shift in product(range(prior.unit), repeat=2)
-    ]
-    return np.mean(results, axis=0)[margin : margin + image.shape[0], margin : margin + image.shape[1]]
+    shifts = list(product(range(prior.unit), repeat=2))
+    shifted = np.stack([np.roll(extended, shift, (0, 1)) for shift in shifts])
+    means = shifted + sigma**2 * prior.score(shifted, sigma)  # without the variances of `posterior`
+    back = [np.roll(mean, (-i, -j), (0, 1)) for mean, (i, j) in zip(means, shifts, strict=True)]
+    return np.mean(back, axis=0)[margin : margin + image.shape[0], margin : margin + image.shape[1]]
 
 
 def by_hand(prior, image, sigma, scales):
