@@ -25,7 +25,7 @@ import heatprior.torch as ht
 from heatprior import denoise, load
 
 SIDE, SMALL = 512, 64
-REPEATS = 5
+REPEATS = 3
 PRIORS = ("patch7", "mixture", "wavelet")
 WITH_GRADIENTS = ("patch7", "mixture")
 
