@@ -2,7 +2,7 @@
 
     python experiments/surprise_roc.py [--data DIR]
 
-Photographs are the middle 160×160 pixels of every second of the 32 validation images with noise of 255 sigma = 25 (seed
+Photographs are the middle 96×96 pixels of every second of the 32 validation images with noise of 255 sigma = 25 (seed
 1000 + i). Against them: the same images with half and with twice the sigma told; the same images and sigma divided and
 multiplied by ten, full scale being told as before; and pages of text and drawings of lines, with the same noise. The
 score is the distance of the noise found from the noise told (a), or the larger part of strange or plain patches (b, c):
@@ -28,7 +28,7 @@ from heatprior.restoration.surprise import Surprise, surprise
 
 RESULT = Path(__file__).parent / "results" / "surprise_roc.json"
 SIGMA = 25 / 255
-SIDE = 160
+SIDE = 96
 DRAWINGS = 10
 
 
