@@ -10,7 +10,7 @@ OLDEST := numba==0.61.0 numpy==1.26.4 scipy==1.13.1  # the lower bounds of pypro
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test test-app test-napari test-large test-torch test-deepinv oldest check bench fuzz kills baseline clean same-python with-torch with-deepinv
+.PHONY: help demo test test-app test-napari test-large test-torch test-deepinv oldest check docs wheel bench fuzz kills baseline clean same-python with-torch with-deepinv
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -50,6 +50,23 @@ check: $(VENV)/installed-check ## Check style and types
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 
+# The only network it needs is pip's: no inventories of other sites are fetched. Warnings are errors.
+docs: ## Build the site, gallery included, in an environment of its own: out/site/index.html
+	@$(MAKE) --no-print-directory VENV=.venv-docs .venv-docs/installed-docs
+	.venv-docs/bin/codespell
+	.venv-docs/bin/sphinx-build -W --keep-going -b html -d out/doctrees $(ARGS) docs out/site
+
+# Empty but for what the wheel itself asks for; run from elsewhere, so that the sources cannot stand in for it.
+wheel: ## Build wheel and source archive, check them, and denoise with the wheel in an empty environment
+	@$(MAKE) --no-print-directory VENV=.venv-docs .venv-docs/installed-docs
+	rm -rf dist out/wheel
+	.venv-docs/bin/python -m build --outdir dist .
+	.venv-docs/bin/twine check --strict dist/*
+	"$(PYTHON)" -m venv out/wheel
+	out/wheel/bin/python -m pip install --quiet --disable-pip-version-check dist/*.whl
+	cp experiments/demo.py out/wheel && cd out/wheel && bin/python demo.py shown
+	@ls -l dist
+
 fuzz: $(VENV)/installed-test ## Give mutated files and odd arguments to the command line for a minute (SECONDS=600)
 	$(BIN)/python -m fuzz --seconds $(or $(SECONDS),60)
 
@@ -67,7 +84,7 @@ bench: $(VENV)/installed-bench ## Measure speed and memory
 	$(BIN)/python benchmarks/run.py
 
 clean: ## Remove the virtual environments, caches and outputs
-	rm -rf $(VENV) .venv-app .venv-napari .venv-large .venv-torch .venv-deepinv .venv-oldest out build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) .venv-app .venv-napari .venv-large .venv-torch .venv-deepinv .venv-oldest .venv-docs docs/generated out build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find src tests plugins benchmarks experiments -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
 # One empty file for each set of extras that is installed; a newer pyproject.toml asks for it again.

@@ -56,6 +56,12 @@ class MixtureConfig:
 
     `sigma` is the standard deviation of the noise that the images have, grey levels being 0 to 1. docs/training.md says
     when to change what.
+
+    Examples
+    --------
+    >>> import heatprior as hp
+    >>> hp.MixtureConfig(contrasts=3).contrast_values.tolist()
+    [0.25, 1.0, 4.0]
     """
 
     kind: ClassVar[str] = "mixture"

@@ -47,6 +47,12 @@ class TrainingConfig:
     Noise levels are drawn between `sigma_min` and `sigma_max`, uniformly or uniformly in their logarithm (`noise`). The
     weights start with heavy tails like those of images, or as in the paper, flat beyond a peak (`start`). The prior is
     the running average of the iterates over about `averaged` steps. docs/training.md gives the reasons.
+
+    Examples
+    --------
+    >>> import heatprior as hp
+    >>> hp.TrainingConfig(size=15, steps=5000).components
+    125
     """
 
     kind: ClassVar[str] = "patch"

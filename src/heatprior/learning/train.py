@@ -74,6 +74,14 @@ def train(
     With `run`, the name of a new folder, settings, log, checkpoints and the prior are written there, as by the command
     `heatprior train`. Ctrl-C then saves a checkpoint before KeyboardInterrupt is raised, and `resume=True` goes on from
     the last checkpoint, to the same bits: images and config may be left out, and must be the same if given.
+
+    Examples
+    --------
+    >>> import numpy as np, heatprior as hp
+    >>> images = [np.random.default_rng(0).integers(0, 255, (64, 64), dtype=np.uint8)]
+    >>> prior = hp.train(images, hp.TrainingConfig(size=3, steps=5, batch=100))
+    >>> prior.patch_shape
+    (3, 3)
     """
     if run is None:
         if resume or images is None:

@@ -48,6 +48,12 @@ class ConvolutionalPrior(BandPrior[Tiling]):
     """The sets of frequencies, xi_j (J,), the experts, and a card that says where they come from.
 
     Images `y` are (..., H, W) of any size, taken to be cyclic; `sigma` is one number or one per image.
+
+    Examples
+    --------
+    >>> import numpy as np, heatprior as hp
+    >>> hp.load("conv").score(np.zeros((1, 32, 32)), 0.1).shape
+    (1, 32, 32)
     """
 
     kind: ClassVar[str] = KIND

@@ -31,6 +31,13 @@ class Experts:
 
     Everywhere `u` is (..., J), one response per expert, and `tau` broadcasts against it: the standard deviation of the
     noise on each response, at any value from 0 on.
+
+    Examples
+    --------
+    >>> import numpy as np, heatprior as hp
+    >>> experts = hp.Experts(np.zeros((2, 5)), reach=1.0)  # two filters, five components
+    >>> experts.log_density(np.zeros((10, 2)), 0.1).shape
+    (10, 2)
     """
 
     logits: FloatArray

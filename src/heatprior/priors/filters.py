@@ -21,6 +21,13 @@ class FilterBank:
 
     The paper's K is the transpose. With zero-mean filters J is at most b² − 1, and patches are described up to their
     brightness.
+
+    Examples
+    --------
+    >>> import heatprior as hp
+    >>> bank = hp.FilterBank.dct(7)
+    >>> bank.count, bank.pixels
+    (48, 49)
     """
 
     matrix: FloatArray

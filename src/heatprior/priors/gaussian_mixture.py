@@ -45,6 +45,14 @@ class GaussianMixturePrior:
 
     Covariances are in the coordinates of the cosine basis without its constant, so d = b² − 1. Patches `y` are
     (..., b·b), float32 or float64, with grey levels scaled to [0, 1]; results have the same type.
+
+    Examples
+    --------
+    >>> import numpy as np, heatprior as hp
+    >>> prior = hp.load("mixture")
+    >>> noisy = prior.sample(5, 0.1, rng=np.random.default_rng(0))
+    >>> prior.log_prob(noisy, 0.1).shape, prior.posterior(noisy, 0.1).variance.shape
+    ((5,), (5, 64))
     """
 
     kind: ClassVar[str] = KIND

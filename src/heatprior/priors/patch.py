@@ -52,6 +52,14 @@ class PatchPrior:
 
     Patches `y` are (..., b·b), float32 or float64, with grey levels scaled to [0, 1]; results have the same type.
     `sigma` is the standard deviation of their noise, one number or one per patch.
+
+    Examples
+    --------
+    >>> import numpy as np, heatprior as hp
+    >>> prior = hp.load("patch7")
+    >>> noisy = prior.sample(5, 0.1, rng=np.random.default_rng(0))
+    >>> prior.log_prob(noisy, 0.1).shape, prior.score(noisy, 0.1).shape
+    ((5,), (5, 49))
     """
 
     kind: ClassVar[str] = KIND

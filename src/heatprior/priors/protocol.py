@@ -181,7 +181,16 @@ class Prior(DiffusedPrior, Protocol):
 
 
 def tweedie(prior: DiffusedPrior, y: FloatArray, sigma: ArrayLike) -> FloatArray:
-    """Posterior mean E[X | Y = y] = y + sigma² ∇ log f(y, t): Tweedie, Eq. (3)."""
+    """Posterior mean E[X | Y = y] = y + sigma² ∇ log f(y, t): Tweedie, Eq. (3).
+
+    Examples
+    --------
+    >>> import numpy as np, heatprior as hp
+    >>> prior = hp.load("patch7")
+    >>> noisy = prior.sample(5, 0.1, rng=np.random.default_rng(0))
+    >>> bool(np.allclose(hp.tweedie(prior, noisy, 0.1), prior.posterior(noisy, 0.1).mean))
+    True
+    """
     score = prior.score(y, sigma)
     axes = (..., None, None) if isinstance(prior, ImagePrior) else (..., None)  # those of one image, or of one patch
     return np.asarray(y + np.square(sigma, dtype=np.float64)[axes] * score).astype(score.dtype)

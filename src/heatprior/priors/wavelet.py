@@ -48,6 +48,14 @@ class WaveletPrior(BandPrior[WaveletBasis]):
 
     Images `y` are (..., H, W), taken to be cyclic, their sides multiples of 2^levels; `sigma` is one number or one per
     image.
+
+    Examples
+    --------
+    >>> import numpy as np, heatprior as hp
+    >>> prior = hp.load("wavelet-density")
+    >>> images = prior.sample(2, rng=np.random.default_rng(0), shape=(64, 64))
+    >>> prior.log_prob(images, 0.1).shape
+    (2,)
     """
 
     kind: ClassVar[str] = KIND

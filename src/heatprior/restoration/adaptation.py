@@ -48,6 +48,15 @@ def adapt(
 
     `image`, `sigma`, `channel_axis` and `white` are those of `denoise`; every channel counts. The images of a folder
     are turned grey, and `sigma` is then one number. `prior` must be a mixture of Gaussians, such as "mixture".
+
+    Examples
+    --------
+    >>> import numpy as np, heatprior as hp
+    >>> stripes = np.tile([0.2, 0.2, 0.8, 0.8], (64, 16))
+    >>> noisy = stripes + 0.1 * np.random.default_rng(0).standard_normal(stripes.shape)
+    >>> prior = hp.adapt("mixture", noisy, 0.1)
+    >>> hp.denoise(noisy, 0.1, prior=prior).shape
+    (64, 64)
     """
     model = as_mixture(prior)
     images = _of_folder(Path(image)) if isinstance(image, str | PathLike) else [image]

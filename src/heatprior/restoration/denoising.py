@@ -86,6 +86,15 @@ def denoise(
     that they should have, `.predicted`; and what was found of the noise, `.noise`. It takes twice the time.
     `progress` is called with the fraction done, 0 to 1.
     A dask array is denoised block by block when it is computed, at one scale: see docs/large.md.
+
+    Examples
+    --------
+    >>> import numpy as np, heatprior as hp
+    >>> clean = np.tile(np.linspace(0.2, 0.8, 64), (64, 1))
+    >>> noisy = clean + 0.1 * np.random.default_rng(0).standard_normal(clean.shape)
+    >>> denoised = hp.denoise(noisy, 0.1)
+    >>> bool(np.std(denoised - clean) < 0.3 * np.std(noisy - clean))
+    True
     """
     options = Options(noise, quality, prior, method, adapt, scales, channel_axis, white)
     if room := room_of(image):

@@ -51,6 +51,14 @@ def posterior_samples(
     """Draws of the clean image given a grey one (H, W) with noise `sigma`: (count, H, W), floats in its units.
 
     `sigma`, `prior` and `white` are those of `denoise`; the prior is one of patches, a mixture, or a wavelet prior.
+
+    Examples
+    --------
+    >>> import numpy as np, heatprior as hp
+    >>> rng = np.random.default_rng(0)
+    >>> noisy = 0.5 + 0.1 * rng.standard_normal((32, 32))
+    >>> hp.posterior_samples(noisy, 0.1, 3, rng=rng).shape
+    (3, 32, 32)
     """
     pixels = as_pixels(image)
     if pixels.ndim != 2 or np.isnan(pixels).any():

@@ -58,6 +58,17 @@ def restore(
     takes a little longer. `progress` is called with the fraction done, 0 to 1.
 
     Where AᵀA is a multiple of the identity, Aᵀy is the image with white noise, and is denoised as by `denoise`.
+
+    Examples
+    --------
+    >>> import numpy as np, heatprior as hp
+    >>> x = np.tile(np.linspace(0.2, 0.8, 48), (48, 1))
+    >>> rng = np.random.default_rng(0)
+    >>> seen = rng.random(x.shape) < 0.5
+    >>> y = np.where(seen, x + 0.01 * rng.standard_normal(x.shape), 0.0)
+    >>> restored = hp.restore(y, hp.Mask(seen), 0.01)
+    >>> bool(np.abs(restored - x).mean() < 0.02)
+    True
     """
     described = _as_operator(operator, shape)
     restorer = Restorer(as_prior(prior), report)

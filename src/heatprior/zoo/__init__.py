@@ -27,6 +27,8 @@ def names() -> list[str]:
 def load(prior: str | PathLike[str]) -> StoredPrior:
     """A shipped prior by its name (`"patch7"`), or any prior by the path of its file.
 
+    Examples
+    --------
     >>> load("patch7").parameters
     8352
     """

@@ -21,6 +21,13 @@ class Blur:
     `kernel` (h, w) is a point spread function: what one bright pixel becomes; its middle is pixel (h // 2, w // 2).
     `edges` are "unknown": y has seen pixels beyond its edges that nobody knows; they are estimated and cut off.
     Or "cyclic": images go on periodically, as in many experiments and in no photograph.
+
+    Examples
+    --------
+    >>> import numpy as np, heatprior as hp
+    >>> blurred = np.full((48, 48), 0.5)
+    >>> hp.restore(blurred, hp.Blur(np.ones((3, 3)) / 9), 0.01).shape
+    (48, 48)
     """
 
     kernel: ArrayLike

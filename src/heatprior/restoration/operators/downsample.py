@@ -26,6 +26,12 @@ class Downsample:
     of y lies in the middle of the factor×factor pixels that it stands for, and so does the kernel where it can: where
     factor and kernel are not both even or both odd, it lies half a pixel further up and left.
     `edges` are "unknown" or "cyclic", as for `Blur`.
+
+    Examples
+    --------
+    >>> import numpy as np, heatprior as hp
+    >>> hp.restore(np.full((24, 24), 0.5), hp.Downsample(2), 0.01).shape
+    (48, 48)
     """
 
     factor: int

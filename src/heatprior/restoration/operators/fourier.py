@@ -19,6 +19,14 @@ class Fourier:
 
     Mask and data are in the order of `numpy.fft.fft2`, the constant first; y is of no account elsewhere. `sigma` is
     that of the real and of the imaginary part. The image is real: each frequency tells of its mirror image too.
+
+    Examples
+    --------
+    >>> import numpy as np, heatprior as hp
+    >>> seen = np.random.default_rng(0).random((48, 48)) < 0.5
+    >>> data = seen * np.fft.fft2(np.full((48, 48), 0.5), norm="ortho")
+    >>> hp.restore(data, hp.Fourier(seen), 0.01).shape
+    (48, 48)
     """
 
     mask: ArrayLike

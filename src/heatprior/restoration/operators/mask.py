@@ -15,7 +15,16 @@ from heatprior.restoration.operators.measurement import Data, Measurement, as_se
 
 @dataclass(frozen=True, eq=False)
 class Mask:
-    """y = m x: `mask` (H, W) is True, or not zero, where a pixel was seen; y is of no account elsewhere."""
+    """y = m x: `mask` (H, W) is True, or not zero, where a pixel was seen; y is of no account elsewhere.
+
+    Examples
+    --------
+    >>> import numpy as np, heatprior as hp
+    >>> seen = np.ones((48, 48), bool)
+    >>> seen[20:24] = False
+    >>> hp.restore(np.full((48, 48), 0.5), hp.Mask(seen), 0.01).shape
+    (48, 48)
+    """
 
     mask: ArrayLike
 

@@ -1,0 +1,30 @@
+"""
+Several scales
+==============
+
+A patch of eight pixels cannot tell a slow shade from slow noise. In the same image at half the size it sees twice as
+far, and there the noise is half as strong. Low frequencies are taken from there, from a quarter of the size in turn,
+and so on.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import skimage.data
+from skimage.metrics import peak_signal_noise_ratio as psnr
+
+import heatprior as hp
+
+clean = skimage.data.camera()[:256, 128:384] / 255.0
+noisy = clean + 0.4 * np.random.default_rng(0).standard_normal(clean.shape)  # strong
+results = {"one scale": 1, "two": 2, "all": None}
+
+figure, axes = plt.subplots(1, 4, figsize=(12, 3.4), layout="constrained")
+axes[0].imshow(noisy, cmap="gray", vmin=0, vmax=1)
+axes[0].set_title("noisy")
+for panel, (name, scales) in zip(axes[1:], results.items(), strict=True):
+    image = hp.denoise(noisy, 0.4, prior="denoise7", scales=scales)
+    panel.imshow(image, cmap="gray", vmin=0, vmax=1)
+    panel.set_title(f"{name}: {psnr(clean, image, data_range=1):.2f} dB")
+for panel in axes:
+    panel.set_axis_off()
+plt.show()

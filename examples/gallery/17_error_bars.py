@@ -1,0 +1,41 @@
+"""
+Error bars, and what the image might have been
+==============================================
+
+How wrong is the denoised image, and where? One more run of the denoiser tells, without the truth. Draws from the
+posterior show what the clean image might have looked like: anything that is measured in each of them gets an error
+bar.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import skimage.data
+from skimage.metrics import peak_signal_noise_ratio as psnr
+
+import heatprior as hp
+
+clean = skimage.data.camera()[80:208, 170:298] / 255.0
+noisy = clean + 0.1 * np.random.default_rng(0).standard_normal(clean.shape)
+found = hp.denoise_with_error(noisy, 0.1)
+true = psnr(clean, found.pixels, data_range=1)
+print(f"PSNR: predicted without the truth {found.predicted.psnr:.2f} dB, true {true:.2f} dB")
+within = np.mean(np.abs(found.pixels - clean) < found.error)
+print(f"errors within one standard error: {within:.0%} of the pixels")
+
+figure, axes = plt.subplots(1, 4, figsize=(12, 3.3), layout="constrained")
+panels = (noisy, found.pixels, found.error, np.abs(found.pixels - clean))
+for panel, image, name in zip(axes, panels, ("noisy", "denoised", "standard error", "true error"), strict=True):
+    panel.imshow(image, cmap="gray", vmin=0, vmax=1 if name in ("noisy", "denoised") else 0.12)
+    panel.set_title(name)
+    panel.set_axis_off()
+plt.show()
+
+# %%
+# Three of the images that it might have been.
+
+draws = hp.posterior_samples(noisy, 0.1, 3, rng=np.random.default_rng(1))
+figure, axes = plt.subplots(1, 3, figsize=(9, 3.3), layout="constrained")
+for panel, image in zip(axes, draws, strict=True):
+    panel.imshow(image, cmap="gray", vmin=0, vmax=1)
+    panel.set_axis_off()
+plt.show()
