@@ -31,7 +31,7 @@ figure, axes = plt.subplots(1, 4, figsize=(12, 3.4), layout="constrained")
 for pair, degrees in zip(axes.reshape(2, 2), (90, 50), strict=True):
     angle = np.deg2rad(degrees)
     filters = np.array([[1.0, 0.0], [np.cos(angle), np.sin(angle)]])
-    product, truth = model(filters, sigma), gaussian_filter(model(filters, 0.0), sigma / spacing)
+    product, truth = model(filters, sigma), gaussian_filter(model(filters, 0.0), sigma / spacing, truncate=8)
     for panel, density, name in zip(pair, (product, truth), ("product", "truth"), strict=True):
         panel.imshow(density[100:301, 100:301].T, origin="lower", cmap="magma", vmin=0, vmax=truth.max())
         panel.set_title(f"{degrees}°: {name}")
