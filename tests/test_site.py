@@ -40,8 +40,10 @@ def test_every_public_name_explains_itself(name):
 
 
 # Made by a function whose example shows them, or explained by docs/extending.md.
-WITHOUT_EXAMPLES = {"Posterior", "RestoringStep", "LocalNoise", "NoiseLevel", "NoiseProfile", "NoiseReport",
-                    "DiffusedPrior", "ImagePrior", "noise_profile"}  # fmt: skip
+WITHOUT_EXAMPLES = {
+    "DenoisedWithError", "Posterior", "RestoringStep", "LocalNoise", "NoiseLevel", "NoiseProfile", "NoiseReport",
+    "DiffusedPrior", "ImagePrior", "noise_profile",
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", [name for name in hp.__all__ if not name.endswith("Error")])
@@ -57,6 +59,16 @@ def test_every_error_is_explained():
     for name in errors:
         (parent,) = re.findall(rf"^\| `{name}` \| `(\w+)` \|", page, re.MULTILINE)
         assert parent in [base.__name__ for base in getattr(hp, name).__mro__]
+
+
+def pages_in_lists():
+    """The names in all toctrees."""
+    lists = [re.findall(r"^```\{toctree\}\n(?::[^\n]*\n)*\n(.*?)^```", page.read_text(), re.M | re.S) for page in PAGES]
+    return {line.strip() for listing in lists for names in listing for line in names.splitlines()}
+
+
+def test_every_page_stands_in_a_list_of_pages():
+    assert {page.stem for page in DOCS.glob("*.md")} - pages_in_lists() == {"index"}
 
 
 # ---- commands ----

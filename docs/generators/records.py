@@ -71,8 +71,8 @@ def _index(listed: Sequence[tuple[str, str, dict[str, Any]]]) -> str:
     words = (
         "Every measurement here is a JSON file in the repository, written by a script. These pages are made from those "
         "files when the site is built; nothing on them was typed. Where a record is older than the habit of noting the "
-        "processor, or was made outside of a checkout, it says so. The command is the one recorded, or else that of the "
-        "script that writes the file."
+        "processor, or was made outside of a checkout, it says so. The command is the one recorded, or else that of "
+        "the script that writes the file."
     )
     return f"# Records\n\n{words}\n\n{table}\n\n```{{toctree}}\n:hidden:\n\n{names}\n```\n"
 

@@ -16,7 +16,7 @@ import heatprior as hp
 
 clean = skimage.data.camera()[80:208, 170:298] / 255.0
 noisy = clean + 0.1 * np.random.default_rng(0).standard_normal(clean.shape)
-found = hp.denoise_with_error(noisy, 0.1)
+found = hp.denoise(noisy, 0.1, return_error=True)
 true = psnr(clean, found.pixels, data_range=1)
 print(f"PSNR: predicted without the truth {found.predicted.psnr:.2f} dB, true {true:.2f} dB")
 within = np.mean(np.abs(found.pixels - clean) < found.error)
