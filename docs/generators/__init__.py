@@ -1,1 +1,1 @@
-"""What the site takes from elsewhere: help of the command line, docstrings, records of measurements, a chart of them."""
+"""What the site takes from elsewhere: help of the command line, docstrings, records of measurements, and a chart."""
