@@ -32,7 +32,8 @@ root_doc = "index"
 exclude_patterns = ["generators", "templates", "generated/gallery/*.ipynb"]
 templates_path = ["templates"]
 default_role = "code"  # docstrings put names in single backticks
-nitpicky = False
+highlight_language = "none"  # listings without a language are commands
+smartquotes = False  # the quotes of docstrings are Python's
 
 myst_heading_anchors = 3
 myst_enable_extensions = ["colon_fence"]

@@ -55,7 +55,7 @@ def page_of(path: Path, record: dict[str, Any], command: str) -> str:
     made = {key: record[key] for key in MADE_BY if record.get(key) not in (None, "", [])}
     made = ({"command": f"`{command}`"} if command else {}) | made
     rest = {key: value for key, value in record.items() if key not in MADE_BY}
-    parts = [f"# {path.stem}", f"Record: `{path}`.", _table(["made by", ""], [[k, _cell(v)] for k, v in made.items()])]
+    parts = [f"# {path.stem}", f"Record: `{path}`.", _table(["made", "by"], [[k, _cell(v)] for k, v in made.items()])]
     return "\n\n".join([*parts, *_drawn(rest, 2)]) + "\n"
 
 
@@ -85,7 +85,7 @@ def _drawn(value: Any, depth: int) -> Iterator[str]:
             return
         single = {key: item for key, item in value.items() if _is_single(item)}
         if single:
-            yield _table(["", ""], [[_text(key), _cell(item)] for key, item in single.items()])
+            yield _table(["setting", "value"], [[_text(key), _cell(item)] for key, item in single.items()])
         for key, item in value.items():
             if key not in single and item not in ({}, []):
                 yield f"{'#' * min(depth, 5)} {_text(key)}"
