@@ -18,6 +18,7 @@ from heatprior.noise.correlated import (
     evidence_over_white,
     fit_noise,
     patches_of,
+    scatter_of_flat,
     start_from_flat,
 )
 from heatprior.noise.levels import clipping
@@ -38,6 +39,7 @@ FLATTER = (0.3, 0.6)  # power to which spectra are taken, by the same reason: to
 # 0.29 and more in six clean validation images, whose texture may pass for noise.
 HIGH, MOST_LEFT = 0.4, 0.3
 MOST_SPREAD = 5.0  # of sigma between levels of brightness: up to 3.3 there, above 6 in five of the six
+MOST_SCATTER = 2.2  # of what flat patches hold: 1.4 to 2.1 in nine of ten pictures there, 2.3 to 5 in clean images
 MODEL_ERROR = 0.2  # of sigma, typically, in photographs
 
 
@@ -51,11 +53,13 @@ class FoundProfile(NamedTuple):
     evidence: float
     left: float  # power at high frequencies over the mean power
     spread: float  # highest over lowest sigma in brightness, of the levels of brightness
+    scatter: float  # of the energy of flat patches
 
     @property
     def is_correlated(self) -> bool:
         """Whether it is to be preferred to white noise."""
-        return self.evidence > 0.0 and self.left < MOST_LEFT and self.spread < MOST_SPREAD
+        smoothed = self.left < MOST_LEFT and self.spread < MOST_SPREAD
+        return self.evidence > 0.0 and smoothed and self.scatter < MOST_SCATTER
 
 
 def find_profile(
@@ -68,7 +72,7 @@ def find_profile(
     """Of images (channels, H, W) of one camera, grey levels being 0 to 1; None if they hold too little to tell."""
     mix = COLOUR if is_colour else ALONE
     count = len(images[0])
-    channels, evidence, left, spread = [], [], [], []
+    channels, evidence, left, spread, scatter = [], [], [], [], []
     for first in range(0, count, len(mix)):
         prepared = [_prepared(image[first : first + len(mix)], mix[0]) for image in images]
         for d, weights in enumerate(mix):
@@ -84,11 +88,12 @@ def find_profile(
                 evidence.append(evidence_over_white(fit, white, patches))
                 left.append(float(fit.power[frequencies(len(power)) > HIGH].mean()))
                 spread.append(float(np.sqrt(fit.variances.max() / fit.variances.min())))
+                scatter.append(scatter_of_flat(fit, patches))
             channels.append(_as_noise(fit, patches, STRONGER[d > 0], FLATTER[d > 0]))
             if (done := part_of(progress, first + d, count)) is not None:
                 done(1.0)
     profile = NoiseProfile(tuple(channels), len(images))
-    return FoundProfile(profile, float(np.mean(evidence)), float(np.mean(left)), max(spread))
+    return FoundProfile(profile, float(np.mean(evidence)), float(np.mean(left)), max(spread), max(scatter))
 
 
 def noise_of_colours(profile: NoiseProfile, *, is_colour: bool) -> tuple[StationaryNoise, ...]:

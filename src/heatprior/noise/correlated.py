@@ -32,6 +32,7 @@ AREA = 16  # pixels for each patch, at least: closer ones tell hardly more
 FEWEST_PATCHES = 200  # with fewer, nothing but one level can be told
 LEVELS, FEWEST_IN_LEVEL = 5, 60
 FLATTEST = 0.2  # of the patches of a level, from which EM starts
+FLAT_ENDS = (0.02, FLATTEST)  # quantiles of their energy
 FIRST_STEPS, STEPS = 20, 5  # on the torus, before the first round and within each
 ROUNDS = 8
 PSEUDO_COUNT = 0.02  # of the patches: pseudo-counts for the usual contrasts
@@ -157,6 +158,17 @@ def evidence_over_white(correlated: Fit, white: Fit, patches: Patches) -> float:
     lags = 2 * patches.size * (patches.size - 1)
     gained = correlated.log_posterior[-1] - white.log_posterior[-1]
     return gained / patches.repeated - 0.5 * lags * float(np.log(patches.total))
+
+
+def scatter_of_flat(fit: Fit, patches: Patches) -> float:
+    """How much the energies yᵀ C⁻¹ y of the flattest fifth of the patches differ: the median over levels of brightness.
+
+    A quantile over another, 1.3 where these patches are nothing but noise. Texture that passes for noise scatters more.
+    """
+    inverse = np.linalg.inv(covariance_without_brightness(fit.power, patches.size))
+    energies = [np.einsum("nd,de,ne->n", level, inverse, level) for level in patches.levels]
+    ratios = [low / lowest for lowest, low in (np.quantile(energy, FLAT_ENDS) for energy in energies)]
+    return float(np.median(ratios))
 
 
 def _new_variances(sums: NoiseStatistics, covariance: FloatArray, patches: Patches) -> FloatArray:
