@@ -13,7 +13,7 @@ import numpy as np
 
 from heatprior.arrays import FloatArray
 from heatprior.kernels.grids import EVERY, Cells, Grid
-from heatprior.kernels.patch_averaging import ResponseTables, average_changes, length_of_runs
+from heatprior.kernels.patch_averaging import RUN, ResponseTables, average_changes, length_of_runs
 from heatprior.kernels.row_bands import Progress, Store, edges_of_bands
 from heatprior.kernels.threads import for_each
 from heatprior.noise_model import SAME_LEVEL, Noise
@@ -26,6 +26,7 @@ CELLS, MAP_CELLS = 1024, 512  # of a table; fewer for maps, which have many tabl
 SPLINE_STEP = 4  # only every fourth level is computed: in log sigma the changes are smooth
 LOG_SIGMA_STEP = 0.03  # between the tables for maps
 NEARLY_NONE = 0.005  # noise on a response, over the width of its experts, that is too weak to change it visibly
+APART = 96  # most patches in a run where they lie apart: runs are cells, and wide cells cost pieces of an image more
 TAIL_WIDTHS = 6.0  # beyond the outermost mean that the tables reach; further out the posterior mean is straight
 
 
@@ -46,22 +47,26 @@ def step_of_patch_prior(
     filters, size = prior.filters.matrix, prior.filters.size
     if noise.is_constant:
         tables = response_tables(prior, noise.lowest)
-        average_changes(image, filters, tables, store, progress=progress, grid=grid)
+        average_changes(image, filters, tables, store, progress=progress, most=_longest_run(grid), grid=grid)
         return
 
     def sigmas(start: int, end: int) -> FloatArray:
         return noise.patches(slice(start, end + size - 1), size)
 
     tables = tables_between(prior, noise.lowest, noise.highest)
-    average_changes(image, filters, tables, store, sigmas=sigmas, progress=progress, grid=grid)
+    average_changes(image, filters, tables, store, sigmas=sigmas, progress=progress, most=_longest_run(grid), grid=grid)
 
 
 def cells_of_patch_prior(prior: PatchPrior, shape: tuple[int, int], grid: Grid = EVERY) -> Cells:
     """Bands of rows, runs of columns."""
     size = prior.filters.size
-    run = length_of_runs(shape[1], prior.filters.matrix.shape, grid)
+    run = length_of_runs(shape[1], prior.filters.matrix.shape, grid, _longest_run(grid))
     columns = np.append(grid.starts(shape[1], size)[::run], shape[1] - size + 1)
     return Cells(edges_of_bands(shape[0], size), columns)
+
+
+def _longest_run(grid: Grid) -> int:
+    return RUN if grid.stride == 1 else APART
 
 
 @lru_cache(maxsize=1)  # for the steps of one image, which share a range
