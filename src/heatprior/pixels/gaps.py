@@ -31,9 +31,12 @@ class Mirrored:
         self.shape = (len(self._rows), len(self._columns))  # mirrored
         self.inside = tuple(slice(m := min(margin, length - 1), m + length) for length in shape)  # the array itself
 
-    def rows(self, read: Callable[[IntArray], FloatArray], rows: slice | IntArray) -> FloatArray:
-        """Some rows of the mirrored array, of which `read` gives rows."""
-        return read(self._rows[rows])[:, self._columns]
+    def rows(self, read: Callable[[slice | IntArray], FloatArray], rows: slice | IntArray) -> FloatArray:
+        """Some rows of the mirrored array, of which `read` gives rows; maybe a view of them."""
+        wanted = _in_runs(self._rows[rows])
+        values = read(wanted[0] if len(wanted) == 1 else self._rows[rows])
+        pieces = [values[:, piece] for piece in _in_runs(self._columns)]
+        return pieces[0] if len(pieces) == 1 else np.concatenate(pieces, axis=1)
 
     def part(self, window: Window, corner: tuple[int, int]) -> Mirrored:
         """A window of the mirrored array, of whose original only what begins at `corner` is there to be read."""
@@ -46,6 +49,16 @@ class Mirrored:
         """The window of the array itself that a window of the mirrored one is read from."""
         rows, columns = self._rows[window[0]], self._columns[window[1]]
         return slice(int(rows.min()), int(rows.max()) + 1), slice(int(columns.min()), int(columns.max()) + 1)
+
+
+def _in_runs(places: IntArray) -> list[slice | IntArray]:
+    """Mirrored places as what is before the first rising run, the run itself as a slice, and what is after it."""
+    rising = np.flatnonzero(np.diff(places) == 1)
+    if len(rising) == 0:
+        return [places]
+    first, last = int(rising[0]), int(rising[-1]) + 1
+    run = slice(int(places[first]), int(places[last]) + 1)
+    return [piece for piece in (places[:first], run, places[last + 1 :]) if isinstance(piece, slice) or len(piece)]
 
 
 def fill_nearby(image: FloatArray) -> None:
