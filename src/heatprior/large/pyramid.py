@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from itertools import product
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -28,11 +30,16 @@ def source_of(block: Sequence[slice], by: Sequence[int], shape: Sequence[int]) -
 def shrunk(pixels: NDArray[Any], by: Sequence[int], wanted: Sequence[int]) -> NDArray[Any]:
     """Means over `by` pixels along each axis, of the shape `wanted`; the last one stands for those beyond it."""
     missing = [(0, max(0, want * f - have)) for want, f, have in zip(wanted, by, pixels.shape, strict=True)]
-    whole = np.pad(pixels, missing, mode="edge")[tuple(slice(want * f) for want, f in zip(wanted, by, strict=True))]
-    cells = whole.reshape([n for want, f in zip(wanted, by, strict=True) for n in (want, f)])
+    whole = np.pad(pixels, missing, mode="edge") if np.any(missing) else pixels
+    ends = [want * f for want, f in zip(wanted, by, strict=True)]
+    if pixels.dtype.kind != "f":  # sums of integers are exact in any order
+        total = np.zeros(wanted, np.float64)
+        for first in product(*map(range, by)):
+            total += whole[tuple(slice(*along) for along in zip(first, ends, by, strict=True))]
+        total /= prod(by)
+        return np.rint(total, out=total).astype(pixels.dtype)
+    cells = whole[tuple(map(slice, ends))].reshape([n for pair in zip(wanted, by, strict=True) for n in pair])
     axes = tuple(range(1, 2 * len(by), 2))
-    if pixels.dtype.kind != "f":
-        return np.asarray(np.rint(cells.mean(axis=axes, dtype=np.float64)), pixels.dtype)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # NaN where all pixels are
         return np.asarray(np.nanmean(cells, axis=axes), pixels.dtype)
