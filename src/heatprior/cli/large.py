@@ -62,8 +62,9 @@ def denoise_large(
     start = time.perf_counter()
     with _Bar() as bar:
         done = denoise_store(
-            inputs[0], output, settings, scheduler=scheduler, workers=workers, force=force, told=bar.told
-        )
+            inputs[0], output, settings, scheduler=scheduler, workers=workers, force=force, told=bar.told,
+            shown=lambda address: typer.echo(f"dask shows what it does at {address}", err=True),
+        )  # fmt: skip
     seconds = time.perf_counter() - start
     levels = "; ".join(
         f"{name or 'noise'}: sigma {', '.join(f'{level:.4g}' for level in found)}"

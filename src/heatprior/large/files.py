@@ -21,7 +21,7 @@ from heatprior.errors import InvalidInputError, OutputFileError
 from heatprior.large.blocks import Levels, check_way, denoise_block, one_thread
 from heatprior.large.journal import Journal
 from heatprior.large.pyramid import factors, shrunk, source_of
-from heatprior.large.samples import noise_of_squares, squares
+from heatprior.large.samples import noise_of_squares, squares_of_channel
 from heatprior.large.stores import Image, fingerprint, images_of, make_like, opened, read, write_unit
 from heatprior.large.workers import Pool, pool_of, run
 from heatprior.pixels.inputs import as_white
@@ -30,10 +30,12 @@ from heatprior.version import __version__
 from heatprior.zoo import load
 
 AREA = 2**22  # pixels of a block, about
-WIDEST = 8192  # columns of a block: cells are wide, so a block should be
+WIDEST = 2**14  # columns of a block: cells are wide, so a block should be
+MOST = 2**24  # pixels of so wide a block, unless one chunk or shard has more: they bound the memory of a worker
 
 Block = tuple[slice, ...]
 Told = Callable[[int, int], None]  # blocks done, of how many
+Shown = Callable[[str], None]  # the address of dask's dashboard
 
 
 class Settings(NamedTuple):
@@ -62,7 +64,6 @@ class Done(NamedTuple):
     blocks: int
     found: int
     sigmas: dict[str, list[float]]
-    dashboard: str | None
 
 
 def denoise_store(
@@ -74,8 +75,12 @@ def denoise_store(
     workers: int | None = None,
     force: bool = False,
     told: Told = lambda done, count: None,  # noqa: ARG005
+    shown: Shown = lambda address: None,  # noqa: ARG005
 ) -> Done:
-    """Denoise a zarr store or a TIFF into a new store; what an earlier run of the same kind left is gone on with."""
+    """Denoise a zarr store or a TIFF into a new store; what an earlier run of the same kind left is gone on with.
+
+    `told` is called as blocks are done, `shown` with the address of dask's dashboard if there is one.
+    """
     source, target = source.absolute(), target.absolute()  # workers may be elsewhere
     images = images_of(source)
     _check_target(source, target, force=force)
@@ -88,6 +93,8 @@ def denoise_store(
             _writing(working, make_like, source, images, working)
         tasks = [_task(source, working, image, settings, journal) for image in images]
         with pool_of(scheduler, workers, partial(warm_up, settings.prior, settings.method)) as pool:
+            if pool.dashboard:
+                shown(pool.dashboard)
             found = _run_all(pool, tasks, journal, told)
         for leftover in working.rglob("*.partial"):  # of writers that were killed
             leftover.unlink()
@@ -98,7 +105,7 @@ def denoise_store(
     finally:
         journal.close()
     sigmas = {task.image.levels[0]: list(task.sigmas) for task in tasks}
-    return Done(len(journal.done), found, sigmas, pool.dashboard)
+    return Done(len(journal.done), found, sigmas)
 
 
 def _task(source: Path, working: Path, image: Image, settings: Settings, journal: Journal) -> Task:
@@ -119,15 +126,7 @@ def _sigmas(source: Path, image: Image, white: float) -> list[float]:
     channel = _channel_axis(image)
     levels = []
     for c in range(1 if channel is None else array.shape[channel]):
-        shape = list(array.shape)
-        if channel is not None:
-            shape[channel] = 1
-        found = []
-        for places in squares(shape):
-            index = list(places)
-            if channel is not None:
-                index[channel] = slice(c, c + 1)
-            found.append(read(source, image.levels[0], tuple(index)))
+        found = [read(source, image.levels[0], places) for places in squares_of_channel(array.shape, channel, c)]
         levels.append(float(noise_of_squares(found, "constant", "patch7", white).sigma.flat[0]))
     return levels
 
@@ -172,8 +171,9 @@ def _starts(task: Task, level: int) -> tuple[list[range], tuple[int, ...]]:
     lengths = [min(n, length) for n, length in zip(unit, shape, strict=True)]
     if channel is not None:
         lengths[channel] = shape[channel]
-    lengths[-1] = min(shape[-1], max(1, WIDEST // unit[-1]) * unit[-1])
     planes = int(np.prod(lengths[:-2]))
+    columns = min(WIDEST, MOST // (planes * lengths[-2]))
+    lengths[-1] = min(shape[-1], max(1, columns // unit[-1]) * unit[-1])
     lengths[-2] = min(shape[-2], max(1, AREA // (planes * lengths[-1] * unit[-2])) * unit[-2])
     return [range(0, length, step) for length, step in zip(shape, lengths, strict=True)], shape
 

@@ -39,6 +39,15 @@ def squares(shape: Sequence[int]) -> list[Places]:
     return found
 
 
+def squares_of_channel(shape: Sequence[int], axis: int | None, channel: int) -> list[Places]:
+    """Where to look in one channel of an image that may have an axis of channels."""
+    if axis is None:
+        return squares(shape)
+    here = slice(channel, channel + 1)
+    alone = squares([1 if place == axis else length for place, length in enumerate(shape)])
+    return [(*places[:axis], here, *places[axis + 1 :]) for places in alone]
+
+
 def noise_of_squares(found: Sequence[NDArray[Any]], noise: str, prior: Any, white: float) -> NoiseReport:
     """Of squares (..., h, w) of one channel: one noise level."""
     if noise not in ("auto", "constant"):

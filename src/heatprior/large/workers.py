@@ -5,8 +5,11 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
+from importlib.util import find_spec
+from queue import SimpleQueue
 from typing import Any, NamedTuple
 
 from heatprior.errors import HeatpriorError, InvalidInputError, OutputFileError
@@ -19,7 +22,7 @@ TIMEOUT = 20  # seconds in which a scheduler must answer
 class Pool(NamedTuple):
     """Something that takes tasks, how many it can do at a time now, and where it shows what it does."""
 
-    executor: Executor
+    submit: Callable[..., Any]  # function, arguments → a future, of dask or of the standard library
     width: Callable[[], int]
     dashboard: str | None = None
 
@@ -31,7 +34,7 @@ def pool_of(scheduler: str | None, workers: int | None, warm_up: Callable[[], No
         count = os.cpu_count() or 1
         with ThreadPoolExecutor(count) as threads:
             try:
-                yield Pool(threads, lambda: count)
+                yield Pool(threads.submit, lambda: count)
             except BaseException:
                 threads.shutdown(wait=True, cancel_futures=True)
                 raise
@@ -45,18 +48,27 @@ def pool_of(scheduler: str | None, workers: int | None, warm_up: Callable[[], No
     cluster = None
     try:
         if scheduler is None:
-            cluster = LocalCluster(n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=None)
+            shown_at = "127.0.0.1:0" if find_spec("bokeh") else None  # dask draws its dashboard with bokeh
+            cluster = LocalCluster(n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=shown_at)
         client = Client(cluster or scheduler, timeout=TIMEOUT)
     except (OSError, ValueError) as error:
         where = scheduler or f"{workers} workers on this machine"
         raise InvalidInputError(f"cannot reach {where}: {' '.join(str(error).split())}") from error
     try:
         client.register_plugin(_warming(warm_up))
-        yield Pool(client.get_executor(pure=False), _Width(client), client.dashboard_link if scheduler else None)
+        yield Pool(partial(client.submit, pure=False), _Width(client), _dashboard(client))
     finally:
         client.close()
         if cluster is not None:
             cluster.close()
+
+
+def _dashboard(client: Any) -> str | None:
+    """The address of the scheduler's dashboard; None if it has none."""
+    try:
+        return client.dashboard_link or None
+    except KeyError:
+        return None
 
 
 class _Width:
@@ -76,7 +88,7 @@ def _warming(warm_up: Callable[[], None]) -> Any:
     """A plugin that compiles for the processor of a worker before it gets any block, also of those that come later."""
     from distributed import WorkerPlugin  # noqa: PLC0415
 
-    class WarmUp(WorkerPlugin):  # type: ignore[misc]
+    class WarmUp(WorkerPlugin):
         name = "heatprior-warm-up"
         idempotent = True
 
@@ -93,27 +105,28 @@ def run(
 
     The list of tasks is never in memory, here or in the scheduler. After an error no further task is begun.
     """
-    waiting: dict[Future[Any], str] = {}
+    waiting: dict[str, Any] = {}
+    ended: SimpleQueue[str] = SimpleQueue()  # names, so that no time is spent on looking through all that wait
 
     def collect(most: int) -> None:
         while len(waiting) > most:
-            for future in wait(waiting, return_when=FIRST_COMPLETED).done:
-                name = waiting.pop(future)
-                _result(future)
-                done(name)
+            name = ended.get()
+            _result(waiting.pop(name))
+            done(name)
 
     try:
         for name, arguments in tasks:
-            waiting[pool.executor.submit(function, *arguments)] = name
+            waiting[name] = pool.submit(function, *arguments)
+            waiting[name].add_done_callback(lambda _, name=name: ended.put(name))
             collect(max(0, AHEAD * pool.width() - 1))
         collect(0)
     except BaseException:
-        for future in waiting:
+        for future in waiting.values():
             future.cancel()
         raise
 
 
-def _result(future: Future[Any]) -> None:
+def _result(future: Any) -> None:
     try:
         future.result()
     except (HeatpriorError, OSError, MemoryError):
