@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 
 from heatprior.errors import ImageFileError
 from heatprior.large.ngff import ORDER
+from heatprior.large.samples import squares_of_channel
+from heatprior.pixels.inputs import integer_limits
 
 UNITS = {  # of OME-TIFF → of OME-Zarr
     "µm": "micrometer", "um": "micrometer", "nm": "nanometer", "mm": "millimeter", "cm": "centimeter", "m": "meter",
@@ -85,15 +87,29 @@ class TiffSource:
         return found
 
     def channels(self) -> list[dict[str, Any]]:
-        """Names and colours of the channels, as `omero` holds them; none if they have no names."""
+        """Names, colours and ranges of the channels, as `omero` holds them; none if they have no names."""
         entries = self._pixels.get("Channel", ())
         entries = entries if isinstance(entries, list | tuple) else (entries,)
-        if not any("Name" in entry for entry in entries):
+        count = self.shape[self.axes.index("c")] if "c" in self.axes else 1
+        if len(entries) != count or not any("Name" in entry for entry in entries):
             return []
         return [
-            {"label": str(entry.get("Name", number)), "color": f"{(int(entry.get('Color', -1)) >> 8) & 0xFFFFFF:06X}"}
+            {
+                "label": str(entry.get("Name", number)),
+                "color": f"{(int(entry.get('Color', -1)) >> 8) & 0xFFFFFF:06X}",
+                "window": self._window(number),
+            }
             for number, entry in enumerate(entries)
         ]
+
+    def _window(self, channel: int) -> dict[str, float]:
+        """What values a channel may have, and which are shown: those of squares spread over it."""
+        axis = self.axes.index("c") if "c" in self.axes else None
+        found = [self[places] for places in squares_of_channel(self.shape, axis, channel)]
+        valid = np.concatenate([values[np.isfinite(values)] for values in found])
+        start, end = (float(valid.min()), float(valid.max())) if len(valid) else (0.0, 1.0)
+        least, most = (start, end) if self.dtype.kind == "f" else integer_limits(self.dtype)
+        return {"min": float(least), "max": float(most), "start": start, "end": max(end, start + 1e-6)}
 
 
 def _named(given: str, path: Path) -> str:
