@@ -9,10 +9,21 @@ from hypothesis import strategies as st
 
 import heatprior as hp
 from heatprior.errors import InvalidInputError
+from heatprior.priors import mixture_step, patch_step
 from heatprior.priors.handmade import dct_prior
 
 PRIOR = dct_prior(3)
+PRIORS = {"dct": PRIOR, **{name: hp.load(name) for name in ("patch7", "fast7", "mixture", "tuned")}}
 BLOCKS = (17, 40, 64, 97, 250)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def small_cells():
+    """Cells of a few columns, so that a small image has several: the whole and the blocks see the same ones."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(mixture_step, "TILE", 24)
+        patch.setattr(patch_step, "APART", 16)
+        yield
 
 
 def image_of(shape, kind, seed=0):
@@ -25,22 +36,35 @@ def image_of(shape, kind, seed=0):
     return image.astype(np.float32)
 
 
-@given(
-    shape=st.tuples(st.integers(3, 90), st.integers(3, 110)),
-    block=st.tuples(st.sampled_from(BLOCKS), st.sampled_from(BLOCKS)),
-    kind=st.sampled_from(["uint8", "uint16", "float32"]),
-    method=st.sampled_from(["eb", "hqs"]),
-    workers=st.integers(1, 4),
-)
-@settings(max_examples=30, deadline=None)
-def test_blocks_have_the_bits_of_the_whole(shape, block, kind, method, workers):
-    image = image_of((max(shape[0], 31), max(shape[1], 51)) if kind == "float32" else shape, kind)
-    sigma = 0.1 * (1.0 if kind == "float32" else np.iinfo(kind).max)
-    whole = hp.denoise(image, sigma, prior=PRIOR, method=method, scales=1)
-    lazy = hp.denoise(da.from_array(image, chunks=block), sigma, prior=PRIOR, method=method)
+@st.composite
+def cases(draw):
+    """A prior, a method, an image and the shape of its blocks: blocks are larger for the priors that are slow."""
+    name, kind = draw(st.sampled_from(list(PRIORS))), draw(st.sampled_from(["uint8", "uint16", "float32"]))
+    least = 31 if kind == "float32" else PRIORS[name].patch_shape[0]
+    rows, columns = draw(st.tuples(st.integers(least, 80), st.integers(max(least, 51), 110)))
+    sides = BLOCKS if name == "dct" else BLOCKS[1:]
+    block = draw(st.tuples(st.sampled_from(sides), st.sampled_from(sides)))
+    return PRIORS[name], draw(st.sampled_from(["eb", "hqs"])), image_of((rows, columns), kind), block
+
+
+@given(case=cases(), workers=st.integers(1, 4))
+@settings(max_examples=40, deadline=None)
+def test_blocks_have_the_bits_of_the_whole(case, workers):
+    prior, method, image, block = case
+    sigma = 0.1 * (1.0 if image.dtype.kind == "f" else np.iinfo(image.dtype).max)
+    whole = hp.denoise(image, sigma, prior=prior, method=method, scales=1)
+    lazy = hp.denoise(da.from_array(image, chunks=block), sigma, prior=prior, method=method)
     assert lazy.chunks == da.from_array(image, chunks=block).chunks
     with dask.config.set(scheduler="threads", num_workers=workers):
         np.testing.assert_array_equal(lazy.compute(), whole)
+
+
+@pytest.mark.parametrize("name", PRIORS)
+def test_blocks_that_take_themselves_for_the_whole_differ(name):
+    image = image_of((70, 90), "uint16")
+    whole = hp.denoise(image, 6000.0, prior=PRIORS[name], scales=1)
+    alone = hp.denoise(image[:, :40], 6000.0, prior=PRIORS[name], scales=1)
+    assert not np.array_equal(alone, whole[:, :40])
 
 
 @pytest.mark.parametrize("chunks", [(3, 40, 50), (1, 3, 40, 40)])
