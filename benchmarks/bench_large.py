@@ -2,10 +2,16 @@
 
     python benchmarks/bench_large.py FOLDER --side 65536
 
-makes a 16-bit image of that side (1,024² chunks; noise everywhere, a photograph in one chunk of eight), denoises it on
-two workers, smaller ones on one worker and on two, hands out tasks that do nothing, and writes a JSON. With
-`--slice 240` it stops after about 240 seconds (exit code 3), and the same command goes on, as a store does, until the
-JSON is there. The machine should be doing nothing else meanwhile. `--make` makes the images and no more.
+makes a 16-bit image of that side (1,024² chunks; noise everywhere, a photograph in one chunk of eight) and writes a
+JSON when all three parts were measured, together or one by one with `--part`:
+
+large    the image on two workers. With `--slice 240` it stops after about 240 seconds (exit code 3), and the same
+         command goes on, as a store does
+small    16 megapixels on two workers
+workers  67 megapixels on one worker and on two; and tasks that do nothing
+
+Costs are compared in processor time, between the first block and the last, which other work on the machine disturbs
+less; `small` and `large` should have the same company, `workers` none.
 """
 
 from __future__ import annotations
@@ -17,7 +23,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from statistics import median
 from typing import Any, cast
@@ -28,8 +34,9 @@ from measure import write_result
 CHUNK = 1024
 SIGMA = 900.0
 KINDS = 8  # different chunks with a photograph, and without; the noise of each is its own
+SMALL, MODERATE = 4096, 8192  # sides
+PARTS = ("small", "workers", "large")
 REPEATS = 3
-LEAST = 45  # seconds that are worth beginning
 MORE_IS_LEFT = 3  # exit code
 
 
@@ -98,7 +105,7 @@ class TimeIsUpError(Exception):
 
 
 def denoise_once(source: Path, target: Path, workers: int, longest: float) -> None:
-    """Print seconds, from the first block to the last, blocks, and whether all is done.
+    """Print seconds and processor seconds, from the first block to the last, blocks, and whether all is done.
 
     When the first block is begun workers are there, and have compiled; what is interrupted at the end of a slice is
     done again in the next, and counts as time.
@@ -106,10 +113,10 @@ def denoise_once(source: Path, target: Path, workers: int, longest: float) -> No
     from heatprior.large.files import Settings, denoise_store
     from heatprior.restoration.qualities import prior_name
 
-    told: list[tuple[float, int]] = []
+    told: list[tuple[float, float, int]] = []
 
     def note(done: int, _: int) -> None:
-        told.append((time.perf_counter(), done))
+        told.append((time.perf_counter(), processor_seconds(), done))
         if told[-1][0] - told[0][0] > longest:
             raise TimeIsUpError
 
@@ -118,8 +125,21 @@ def denoise_once(source: Path, target: Path, workers: int, longest: float) -> No
         denoise_store(source, target, Settings(prior_name("fast")), workers=workers, told=note)
     except TimeIsUpError:
         finished = False
-    (begin, before), (end, after) = told[0], told[-1]
-    print(json.dumps({"seconds": end - begin, "blocks": after - before, "finished": finished}))
+    seconds, processor, blocks = (last - first for first, last in zip(told[0], told[-1], strict=True))
+    found = {"seconds": seconds, "processor_seconds": processor, "blocks": blocks, "finished": finished}
+    print(json.dumps(found))
+
+
+def processor_seconds() -> float:
+    """Of all processes below this one, and of itself."""
+    ticks = 0
+    for process in [os.getpid(), *children(os.getpid())]:
+        try:
+            fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        ticks += int(fields[11]) + int(fields[12])
+    return ticks / os.sysconf("SC_CLK_TCK")
 
 
 def measure(folder: Path, side: int, workers: int, longest: float = float("inf")) -> dict[str, Any]:
@@ -127,7 +147,7 @@ def measure(folder: Path, side: int, workers: int, longest: float = float("inf")
     source, target = folder / f"{side}.ome.zarr", folder / f"{side}-clean.ome.zarr"
     make(source, side)
     command = [sys.executable, __file__, str(folder), "--once", str(source), str(target), str(workers), str(longest)]
-    peak = 0.0
+    load, peak = round(os.getloadavg()[0], 1), 0.0
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         while process.poll() is None:
             peak = max(peak, peak_memory(process.pid))
@@ -138,7 +158,7 @@ def measure(folder: Path, side: int, workers: int, longest: float = float("inf")
     sizes = {"megabytes_in": megabytes(source), "megabytes_out": megabytes(target)}
     shutil.rmtree(target, ignore_errors=True)
     found = json.loads(said.splitlines()[-1])
-    return {"side": side, "workers": workers, **found, "peak_megabytes": round(peak), **sizes}
+    return {"side": side, "workers": workers, **found, "load_before": load, "peak_megabytes": round(peak), **sizes}
 
 
 def megabytes(folder: Path) -> float:
@@ -161,52 +181,62 @@ def _nothing(*_: object) -> None:
     pass
 
 
-def line_of(runs: list[dict[str, Any]], seconds: float) -> dict[str, Any]:
-    """One line of the record, of runs of one image, or slices of one run, that took so long."""
-    side = runs[0]["side"]
+def line_of(runs: list[dict[str, Any]], summed: Callable[[Iterator[float]], float]) -> dict[str, Any]:
+    """One line of the record, of runs of one image, or of slices of one run."""
+    megapixels = runs[0]["side"] ** 2 / 1e6
+    seconds, processor = (summed(run[name] for run in runs) for name in ("seconds", "processor_seconds"))
     return {
-        "side": side,
+        "side": runs[0]["side"],
         "workers": runs[0]["workers"],
-        "seconds": round(seconds, 2),
-        "of": [{"seconds": round(run["seconds"], 2), "blocks": run["blocks"]} for run in runs],
-        "seconds_per_megapixel": round(seconds / (side * side / 1e6), 4),
+        "runs": [{name: round(run[name], 2) for name in ("seconds", "processor_seconds", "blocks")} for run in runs],
+        "load_before": [run["load_before"] for run in runs],
+        "seconds_per_megapixel": round(seconds / megapixels, 4),
+        "processor_seconds_per_megapixel": round(processor / megapixels, 4),
         "peak_megabytes_of_a_process": max(run["peak_megabytes"] for run in runs),
         "megabytes_in": runs[-1]["megabytes_in"],
         "megabytes_out": runs[-1]["megabytes_out"],
     }
 
 
-def record_of(runs: list[dict[str, Any]], sides: tuple[int, int, int], load: float) -> dict[str, Any]:
+def record_of(state: dict[str, Any]) -> dict[str, Any]:
     """Medians of the smaller images, the sum of the slices of the large one, and their ratios."""
-    small, moderate, large = sides
-
-    def repeated(side: int, workers: int) -> dict[str, Any]:
-        same = [run for run in runs if (run["side"], run["workers"]) == (side, workers)]
-        return line_of(same, median(run["seconds"] for run in same))
-
-    slices = [run for run in runs if run["side"] == large]
-    lines = [repeated(small, 2), repeated(moderate, 1), repeated(moderate, 2)]
-    lines.append(line_of(slices, sum(run["seconds"] for run in slices)))
-    cost = [line["seconds_per_megapixel"] for line in lines]
+    one, two = ([run for run in state["workers"] if run["workers"] == count] for count in (1, 2))
+    lines = {"small": line_of(state["small"], median), "large": line_of(state["large"], sum)}
+    lines |= {"one worker": line_of(one, median), "two workers": line_of(two, median)}
+    costs = [lines[name]["processor_seconds_per_megapixel"] for name in ("large", "small")]
     return {
         "seed": 0,
-        "load_before": load,
         "cores": os.cpu_count(),
+        "cost_large_over_small": round(costs[0] / costs[1], 3),
+        "two_workers_over_one": round(
+            lines["one worker"]["seconds_per_megapixel"] / lines["two workers"]["seconds_per_megapixel"], 3
+        ),
+        "peak_megabytes_of_a_process": max(line["peak_megabytes_of_a_process"] for line in lines.values()),
+        "tasks_per_second": state["tasks_per_second"],
         "lines": lines,
-        "cost_large_over_small": round(cost[3] / cost[0], 3),
-        "two_workers_over_one": round(cost[1] / cost[2], 3),
-        "peak_megabytes_of_a_process": max(line["peak_megabytes_of_a_process"] for line in lines),
     }
+
+
+def measure_part(part: str, folder: Path, side: int, longest: float) -> Iterator[tuple[str, Any]]:
+    """What a part finds, bit by bit: a key of the state and its value, runs being appended."""
+    if part == "large":
+        yield part, measure(folder, side, 2, longest)
+        return
+    measure(folder, SMALL, 2)  # compiles
+    for workers in (2,) if part == "small" else (1, 2):
+        for _ in range(REPEATS):
+            yield part, measure(folder, SMALL if part == "small" else MODERATE, workers)
+    if part == "workers":
+        yield "tasks_per_second", tasks_per_second()
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--side", type=int, default=65536)
-    parser.add_argument("--moderate", type=int, default=8192)
-    parser.add_argument("--small", type=int, default=4096)
-    parser.add_argument("--slice", type=float, default=float("inf"), help="seconds after which to stop and be resumed")
-    parser.add_argument("--make", action="store_true")
+    parser.add_argument("--part", choices=PARTS, action="append")
+    parser.add_argument("--slice", type=float, default=float("inf"), help="seconds of the large image at a time")
+    parser.add_argument("--make", action="store_true", help="make the images and no more")
     parser.add_argument("--result", default="large")
     parser.add_argument("--once", nargs=4, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
@@ -214,28 +244,21 @@ def main() -> None:
         source, target, workers, longest = arguments.once
         denoise_once(Path(source), Path(target), int(workers), float(longest))
         return
-    began, sides = time.monotonic(), (arguments.small, arguments.moderate, arguments.side)
     arguments.folder.mkdir(parents=True, exist_ok=True)
     if arguments.make:
-        for side in sides:
+        for side in (SMALL, MODERATE, arguments.side):
             make(arguments.folder / f"{side}.ome.zarr", side)
         return
     kept = arguments.folder / f"{arguments.side}-runs.json"
-    state = json.loads(kept.read_text()) if kept.exists() else {"load": round(os.getloadavg()[0], 1), "runs": []}
-    planned = [(arguments.small, 2)] * REPEATS + [(arguments.moderate, workers) for workers in (1, 2) * REPEATS]
-    if not state["runs"]:
-        measure(arguments.folder, arguments.small, 2)  # compiles
-    while not (state["runs"] and state["runs"][-1]["side"] == arguments.side and state["runs"][-1]["finished"]):
-        done = len(state["runs"])
-        side, workers = planned[done] if done < len(planned) else (arguments.side, 2)
-        left = arguments.slice - (time.monotonic() - began)
-        if left < LEAST:
-            raise SystemExit(MORE_IS_LEFT)
-        longest = left if side == arguments.side else float("inf")
-        state["runs"].append(measure(arguments.folder, side, workers, longest))
-        kept.write_text(json.dumps(state))
-    record = {**record_of(state["runs"], sides, state["load"]), "tasks_per_second": tasks_per_second()}
-    write_result(arguments.result, record)
+    state = json.loads(kept.read_text()) if kept.exists() else {part: [] for part in PARTS}
+    for part in arguments.part or PARTS:
+        for key, found in measure_part(part, arguments.folder, arguments.side, arguments.slice):
+            state[key] = [*state[key], found] if key in PARTS else found
+            kept.write_text(json.dumps(state))
+    if not (state["large"] and state["large"][-1]["finished"]):
+        raise SystemExit(MORE_IS_LEFT)
+    if all(state[part] for part in PARTS):
+        write_result(arguments.result, record_of(state))
 
 
 if __name__ == "__main__":
