@@ -3,8 +3,12 @@
 import errno
 import json
 import os
+import re
 import shutil
+import sys
+import time
 import warnings
+from io import StringIO
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +18,7 @@ import zarr
 
 import heatprior as hp
 from heatprior.cli import main
+from heatprior.cli.large import Bar
 from heatprior.errors import ImageFileError, OutputFileError
 from heatprior.large import files
 from heatprior.large.files import Settings, denoise_store
@@ -271,6 +276,22 @@ def test_what_cannot_be_done_is_one_line_and_nothing_is_lost(tmp_path, prior, rn
     assert main([str(a) for a in usual]) == 0  # what failed before is gone on with
     code, said = one_line(capsys, *usual)
     assert "exists already" in said
+
+
+def test_progress_says_how_fast_it_goes_and_how_long_it_takes_still(monkeypatch):
+    class Terminal(StringIO):
+        def isatty(self):
+            return True
+
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    with Bar() as bar:
+        bar.told(300, 1000)  # by an earlier run
+        time.sleep(0.2)
+        bar.told(310, 1000)
+        said = sys.stderr.getvalue()
+    assert re.search(r"31 %\|.*310/1000 blocks, +[\d.]+ blocks/s, \d\d:\d\d to go", said)
+    rate = float(re.search(r"([\d.]+) blocks/s", said).group(1))
+    assert rate < 60  # of these ten, not of those that were done before
 
 
 def test_two_runs_do_not_write_the_same_output(tmp_path, prior, rng):

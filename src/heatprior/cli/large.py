@@ -60,7 +60,7 @@ def denoise_large(
     known = str(Path(prior).absolute()) if Path(prior).is_file() else prior  # workers may be elsewhere
     settings = Settings(known, method, _number(sigma), white)
     start = time.perf_counter()
-    with _Bar() as bar:
+    with Bar() as bar:
         done = denoise_store(
             inputs[0], output, settings, scheduler=scheduler, workers=workers, force=force, told=bar.told,
             shown=lambda address: typer.echo(f"dask shows what it does at {address}", err=True),
@@ -86,10 +86,10 @@ def _number(sigma: str | None) -> float | None:
     return number
 
 
-class _Bar:
+class Bar:
     """Blocks done, blocks per second and the time left, on a terminal."""
 
-    def __enter__(self) -> _Bar:
+    def __enter__(self) -> Bar:
         self._bar: Any = None
         return self
 

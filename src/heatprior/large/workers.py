@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
 from importlib.util import find_spec
+from logging import CRITICAL
 from queue import SimpleQueue
 from typing import Any, NamedTuple
 
@@ -49,7 +50,12 @@ def pool_of(scheduler: str | None, workers: int | None, warm_up: Callable[[], No
     try:
         if scheduler is None:
             shown_at = "127.0.0.1:0" if find_spec("bokeh") else None  # dask draws its dashboard with bokeh
-            cluster = LocalCluster(n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=shown_at)
+            cluster = LocalCluster(
+                n_workers=workers,
+                threads_per_worker=1,
+                dashboard_address=shown_at,
+                silence_logs=CRITICAL,  # what fails is told by its future; the rest is about connections as they close
+            )
         client = Client(cluster or scheduler, timeout=TIMEOUT)
     except (OSError, ValueError) as error:
         where = scheduler or f"{workers} workers on this machine"
