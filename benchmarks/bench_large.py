@@ -151,7 +151,7 @@ def measure(folder: Path, side: int, workers: int, longest: float = float("inf")
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         while process.poll() is None:
             peak = max(peak, peak_memory(process.pid))
-            time.sleep(0.3)
+            time.sleep(1.0)
         said = process.stdout.read() if process.stdout else ""
     if process.returncode:
         raise SystemExit(process.returncode)

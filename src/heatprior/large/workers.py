@@ -14,6 +14,7 @@ from queue import SimpleQueue
 from typing import Any, NamedTuple
 
 from heatprior.errors import HeatpriorError, InvalidInputError, OutputFileError
+from heatprior.large.allocation import keep_freed_memory
 
 AHEAD = 2  # blocks handed out for each thread of a worker: one to do, one to come
 ASK_AFTER = 1.0  # seconds
@@ -99,6 +100,7 @@ def _warming(warm_up: Callable[[], None]) -> Any:
         idempotent = True
 
         def setup(self, worker: Any) -> None:  # noqa: ARG002
+            keep_freed_memory()
             warm_up()
 
     return WarmUp()
