@@ -3,7 +3,7 @@
     python benchmarks/bench_large.py FOLDER --side 65536
 
 makes a 16-bit image of that side (1,024² chunks; noise everywhere, a photograph in one chunk of eight) and writes a
-JSON when all three parts were measured, together or one by one with `--part`:
+JSON when `small` and `large` were measured, together or one by one with `--part`; `workers` may be left out:
 
 large    the image on two workers. With `--slice 240` it stops after about 240 seconds (exit code 3), and the same
          command goes on, as a store does
@@ -200,21 +200,20 @@ def line_of(runs: list[dict[str, Any]], summed: Callable[[Iterator[float]], floa
 
 def record_of(state: dict[str, Any]) -> dict[str, Any]:
     """Medians of the smaller images, the sum of the slices of the large one, and their ratios."""
-    one, two = ([run for run in state["workers"] if run["workers"] == count] for count in (1, 2))
     lines = {"small": line_of(state["small"], median), "large": line_of(state["large"], sum)}
-    lines |= {"one worker": line_of(one, median), "two workers": line_of(two, median)}
     costs = [lines[name]["processor_seconds_per_megapixel"] for name in ("large", "small")]
-    return {
+    record: dict[str, Any] = {
         "seed": 0,
         "cores": os.cpu_count(),
         "cost_large_over_small": round(costs[0] / costs[1], 3),
-        "two_workers_over_one": round(
-            lines["one worker"]["seconds_per_megapixel"] / lines["two workers"]["seconds_per_megapixel"], 3
-        ),
-        "peak_megabytes_of_a_process": max(line["peak_megabytes_of_a_process"] for line in lines.values()),
-        "tasks_per_second": state["tasks_per_second"],
-        "lines": lines,
     }
+    if state["workers"]:
+        one, two = ([run for run in state["workers"] if run["workers"] == count] for count in (1, 2))
+        lines |= {"one worker": line_of(one, median), "two workers": line_of(two, median)}
+        times = [lines[name]["seconds_per_megapixel"] for name in ("one worker", "two workers")]
+        record |= {"two_workers_over_one": round(times[0] / times[1], 3), "tasks_per_second": state["tasks_per_second"]}
+    record["peak_megabytes_of_a_process"] = max(line["peak_megabytes_of_a_process"] for line in lines.values())
+    return {**record, "lines": lines}
 
 
 def measure_part(part: str, folder: Path, side: int, longest: float) -> Iterator[tuple[str, Any]]:
@@ -257,7 +256,7 @@ def main() -> None:
             kept.write_text(json.dumps(state))
     if not (state["large"] and state["large"][-1]["finished"]):
         raise SystemExit(MORE_IS_LEFT)
-    if all(state[part] for part in PARTS):
+    if state["small"]:
         write_result(arguments.result, record_of(state))
 
 
