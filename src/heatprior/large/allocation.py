@@ -13,7 +13,7 @@ def keep_freed_memory() -> None:
     """Ask glibc to do what it does by itself, unless dask has told it otherwise; other libraries are left alone.
 
     dask starts its workers with a trim threshold of their own, by which glibc no longer learns how large arrays are:
-    all that are larger than 128 kB are mapped, zeroed and unmapped anew, which took a third of the time of denoising.
+    all that are larger than 128 kB are mapped, zeroed and unmapped anew, which takes much of the time of denoising.
     """
     try:
         mallopt = ctypes.CDLL(None).mallopt
