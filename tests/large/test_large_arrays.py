@@ -48,7 +48,7 @@ def cases(draw):
 
 
 @given(case=cases(), workers=st.integers(1, 4))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_blocks_have_the_bits_of_the_whole(case, workers):
     prior, method, image, block = case
     sigma = 0.1 * (1.0 if image.dtype.kind == "f" else np.iinfo(image.dtype).max)
