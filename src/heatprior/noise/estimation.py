@@ -158,7 +158,7 @@ def estimate_noise(
     >>> noisy = 0.5 + 0.1 * np.random.default_rng(0).standard_normal((96, 96))
     >>> report = hp.estimate_noise(noisy, "constant")
     >>> report.models, report.sigma.shape
-    (('constant',), ())
+    (('constant',), (96, 96))
     """
     check_kind(noise)
     if room := room_of(image):
