@@ -44,6 +44,7 @@ export class Denoise {
     id("noise-sentences").replaceChildren();
     id("doubts").replaceChildren();
     this.strengthShown();
+    this.lastKey = this.key();
   }
 
   begin() {
@@ -124,7 +125,11 @@ export class Denoise {
 
   // ---- settings
 
+  // A field that loses the focus says so too, with the value that it had: no reason to begin again.
   changed() {
+    const key = this.key();
+    if (key === this.lastKey) return;
+    this.lastKey = key;
     this.strengthShown();
     this.bench.changed();
     this.soon();
