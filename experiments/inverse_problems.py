@@ -37,6 +37,8 @@ from heatprior.records import write_record
 from heatprior.restoration.operators.linear import Linear
 from heatprior.restoration.operators.measurement import Data, Measurement
 from heatprior.restoration.operators.point_spreads import gaussian_kernel
+from heatprior.restoration.operators.tikhonov import undetermined_part
+from heatprior.restoration.plug_and_play import START, TRUST
 
 SIGMA = 2.55 / 255
 CROP, SIDE, MARGIN = 30, 256, 16
@@ -222,6 +224,7 @@ def restored(trials: list[Trial], prior: str) -> dict[str, Any]:
         "inside": round(float(np.mean(inside)), 3),
         "seconds": round(float(np.median(seconds)), 2),
         "steps": steps[-1].steps,
+        "undetermined": round(undetermined_part(trials[0].measurement, TRUST * (trials[0].sigma / START) ** 2), 3),
         "applications": int(np.median(applications)),
         "data": round(float(np.mean([compared(t, first(t)) for t in trials])), 3),
     }
