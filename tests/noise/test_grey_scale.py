@@ -50,3 +50,9 @@ def test_a_stand_in_for_missing_pixels_is_refused():
     image[3, 4] = 1e20
     with pytest.raises(hp.InvalidInputError, match="set values that stand for missing pixels to NaN"):
         hp.denoise(image, 100.0)
+
+
+def test_an_image_with_less_in_it_than_the_noise_that_is_told_keeps_the_scale_of_its_type():
+    flat = (0.5 + 0.01 * CLEAN).astype(np.float32)  # no noise at all: the likelihood rises without end
+    assert full_scale(None, flat, SIGMA, None) == 1.0
+    assert full_scale(None, flat, 1e-4, None) < 0.1  # the control: told what it has, its scale is found

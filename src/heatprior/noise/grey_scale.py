@@ -28,7 +28,7 @@ BRIGHT = 1 / 16  # of the full scale of integers, which has a meaning of its own
 AS_GOOD = (0.6, 1.4)
 PIXELS = 100_000  # from which the range is read
 PATCHES = 400
-OCTAVES = 30  # to either side of the first guess, at most
+OCTAVES = 12  # to either side of the first guess: a likelihood that still rises there has no top
 LEAST_SIGMA = 1e-3  # over the range, where no noise can be measured
 
 
@@ -56,14 +56,15 @@ def full_scale(white: float | None, pixels: NDArray[Any], sigma: ArrayLike | Non
         )
     levels = first_noise(channels, spread) if sigma is None else as_noise_level(sigma, pixels, channel_axis, np.inf)
     patches, own = some_patches(channels, levels, prior)
-    found = likely_white(prior, patches, own, spread) if len(patches) else by_type
-    return by_type if AS_GOOD[0] * by_type <= found <= AS_GOOD[1] * by_type else found
+    found = likely_white(prior, patches, own, spread) if len(patches) else None
+    return by_type if found is None or AS_GOOD[0] * by_type <= found <= AS_GOOD[1] * by_type else found
 
 
-def likely_white(prior: Prior, patches: FloatArray, sigma: FloatArray, start: float) -> float:
+def likely_white(prior: Prior, patches: FloatArray, sigma: FloatArray, start: float) -> float | None:
     """argmax_w Σ log f(y / w, sigma / w) − d log w over patches (n, a) of noise levels (n,), from `start` on.
 
-    In octaves uphill, then at the top of the parabola through the best of them and its neighbours.
+    In octaves uphill, then at the top of the parabola through the best of them and its neighbours. None if there is no
+    top: patches with less in them than the noise that they are said to have tell no scale.
     """
     dimension = patches.shape[1] - 1  # brightness is not modelled
     seen: dict[int, float] = {}
@@ -78,6 +79,8 @@ def likely_white(prior: Prior, patches: FloatArray, sigma: FloatArray, start: fl
     best = 0
     while abs(best) < OCTAVES and (next_best := max((best - 1, best, best + 1), key=value)) != best:
         best = next_best
+    if abs(best) == OCTAVES:
+        return None
     below, peak, above = (value(best + step) for step in (-1, 0, 1))
     bend = below - 2.0 * peak + above
     top = 0.5 * (below - above) / bend if bend < 0 else 0.0
