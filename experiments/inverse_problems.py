@@ -9,7 +9,8 @@ default_rng(1000 + n). Deblurring is cyclic, with kernels 1, 4 and 6 of Levin et
 only; "inside" is the PSNR of the pixels at least 16 away from the edge. The weights of total variation and Wiener are
 the best for the mean PSNR: they are chosen by the truth, and nothing of `hp.restore` is. Times are medians of one
 image; those of total variation are of one weight. BSD68 is whole images with all eight kernels, every `--every`-th.
-The noise levels of the steps were chosen on the ninth to the sixteenth validation image, which are not reported here.
+The noise levels of the steps were chosen on the ninth to the sixteenth validation image, the momentum on three of them;
+none of these is reported here.
 Problems done are kept in the JSON and replaced one by one; `--part restore` or `peers` does one half of each.
 """
 

@@ -172,7 +172,6 @@ def test_force_replaces_an_output(run: Run, workplace: Path):
         ("notes.txt -o new.png --sigma 20", "it does not end in"),
         ("missing.png -o new.png --sigma 20", "there is no such file"),
         ("dot.png -o new.png --sigma 20", "give a larger image"),
-        ("degrees.npy -o new.npy --sigma 20", "such as 255"),
         ("nothing -o new --sigma 20", "holds no images"),
         ("missing nothing -o notes.txt --sigma 20", "several images need a folder"),
         ("noisy.png -o new.gif --sigma 20", "ends in .png"),

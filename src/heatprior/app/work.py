@@ -11,8 +11,7 @@ from heatprior.app.opened import FrameNoise, OpenedPicture
 from heatprior.app.plain_words import noise_in_words
 from heatprior.app.restoring import MASK, Restoration
 from heatprior.kernels.row_bands import Progress, span_of
-from heatprior.noise.doubts import doubts
-from heatprior.noise.estimation import estimate_noise
+from heatprior.noise.estimation import doubts_of, estimate_noise
 from heatprior.pixels.inputs import as_channels, in_unit_range
 from heatprior.restoration.denoising import denoise
 
@@ -32,7 +31,7 @@ def estimate(picture: OpenedPicture, number: int, progress: Progress) -> dict[st
     )
     found: list[str] = []
     for channel, pixels in zip(report.channels, as_channels(frame, picture.channel_axis), strict=True):
-        found += doubts(in_unit_range(pixels, report.white), channel.level.sigma, PATCH)
+        found += doubts_of(channel, in_unit_range(pixels, report.white), PATCH)
     progress(1.0)
     kinds = {NUMBER.sub("#", doubt): doubt for doubt in reversed(found)}  # of those that differ in a figure, the first
     noise = FrameNoise(report, from_part=False, doubts=tuple(reversed(kinds.values())))

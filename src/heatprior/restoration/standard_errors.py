@@ -19,7 +19,6 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.ndimage import gaussian_filter
 
 from heatprior.arrays import FloatArray
 from heatprior.errors import InvalidInputError, PriorFileError
@@ -106,6 +105,8 @@ def probed_variance(found: Probe, alike: float = 1.0) -> FloatArray:
 
     `alike` is how many pixels count as one where noise is correlated: as many more share an average.
     """
+    from scipy.ndimage import gaussian_filter  # noqa: PLC0415 (slow to import)
+
     product = found.drawn * found.answer
     known = np.isfinite(product)
     width = WIDTH * float(np.sqrt(alike))
