@@ -3,6 +3,7 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numba
 import numpy as np
@@ -35,6 +36,17 @@ def test_an_error_in_a_piece_reaches_the_caller(pieces):
 
     with pytest.raises(ValueError, match="piece 0"):
         for_each(fail, range(pieces))
+
+
+@pytest.mark.parametrize("pieces", [1, 3])
+def test_products_have_one_thread_whichever_thread_begins(pieces, use_threads):
+    use_threads(1)
+    with threadpool_limits(2, user_api="blas"):
+        in_main = for_each(lambda _: set(blas_threads()), range(pieces))
+        with ThreadPoolExecutor(1) as other:
+            in_other = other.submit(for_each, lambda _: set(blas_threads()), range(pieces)).result()
+        assert in_main == in_other == [{1}] * pieces
+        assert set(blas_threads()) == {2}  # as before, outside
 
 
 def test_the_number_of_threads_is_numbas():

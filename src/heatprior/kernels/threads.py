@@ -28,10 +28,10 @@ Result = TypeVar("Result")
 def for_each(function: Callable[[Piece], Result], pieces: Sequence[Piece]) -> list[Result]:
     """The results of `function` on each piece, in order; after an error no further piece is begun, and it is raised."""
     threads = min(get_num_threads(), len(pieces))
-    if len(pieces) <= 1 or current_thread().name.startswith(POOL):  # a piece of a piece runs where it is
+    if current_thread().name.startswith(POOL):  # a piece of a piece runs where it is
         return [function(piece) for piece in pieces]
-    with products_in_one_thread():
-        if threads == 1:
+    with products_in_one_thread():  # a single piece, too: shared among threads, products have other bits
+        if threads <= 1:
             return [function(piece) for piece in pieces]
         results: list[Any] = [None] * len(pieces)
         numbers = iter(range(len(pieces)))  # shared: each number is given out once
@@ -108,6 +108,7 @@ def products_in_one_thread() -> Iterator[None]:
     """Limit the BLAS to one thread, for as long as any caller, in any thread, is inside."""
     with _Limit.lock:
         if _Limit.holders == 0:
+            _take_control()
             _Limit.undo = _libraries().limit(limits=1, user_api="blas").restore_original_limits
         _Limit.holders += 1
     try:
@@ -116,7 +117,15 @@ def products_in_one_thread() -> Iterator[None]:
         with _Limit.lock:
             _Limit.holders -= 1
             if _Limit.holders == 0:
+                _take_control()  # the last to leave need not be the first that came
                 _Limit.undo()
+
+
+def _take_control() -> None:
+    """Let this thread set the limits: from 3.8 on threadpoolctl silently keeps to the thread that set one first."""
+    for library in _libraries().lib_controllers:
+        if hasattr(library, "clear_controlling_thread"):
+            library.clear_controlling_thread(force=True)
 
 
 @cache
