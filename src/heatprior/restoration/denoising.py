@@ -98,7 +98,7 @@ def denoise(
     """
     options = Options(noise, quality, prior, method, adapt, scales, channel_axis, white)
     if room := room_of(image):
-        if quality == "best" or return_error or isinstance(noise, NoiseProfile):
+        if quality == "best" or return_error or options.profile is not None:
             raise InvalidInputError(
                 "blocks are denoised at quality 'fast' or 'default', without a noise profile and without errors"
             )

@@ -23,6 +23,11 @@ class Options:
     channel_axis: int | None = None
     white: float | None = None
 
+    @property
+    def profile(self) -> NoiseProfile | None:
+        """The noise of a camera, if that is what was given."""
+        return self.noise if isinstance(self.noise, NoiseProfile) else None
+
 
 class Keywords(TypedDict, total=False):
     """The same for type checkers: what a call may name, with the types above."""

@@ -95,8 +95,7 @@ def planned(
             f"the image has shape {pixels.shape}, as colours have; give channel_axis=-1, or transpose it if it has none"
         )
     _check(options, sigma)
-    noise = options.noise
-    given = noise if isinstance(noise, NoiseProfile) else None
+    given = options.profile
     axis, white = options.channel_axis, options.white
     full = as_white(white, pixels) if given is not None else full_scale(white, pixels, sigma, axis)
     report, profiles = None, [given] * int(np.prod(channels.shape[:-3]))
@@ -104,7 +103,7 @@ def planned(
         sigma = given.channels[0].sigma * full  # where the profile says nothing
     elif sigma is None:
         estimating, progress = span_of(progress, 0.0, ESTIMATING_PART), span_of(progress, ESTIMATING_PART, 1.0)
-        report = estimate_noise(pixels, str(noise), channel_axis=options.channel_axis, white=full, progress=estimating)
+        report = estimate_noise(pixels, str(options.noise), channel_axis=axis, white=full, progress=estimating)
         sigma, profiles = report.sigma, list(report.profiles)
     sigmas = np.broadcast_to(as_noise_level(sigma, pixels, options.channel_axis, full), channels.shape)
     if report is None:
@@ -126,7 +125,7 @@ def _check(options: Options, sigma: ArrayLike | None) -> None:
         raise InvalidInputError(f"scales is {scales!r}; expected a whole number of at least 1")
     if options.quality not in QUALITIES:
         raise InvalidInputError(f"quality is {options.quality!r}; expected {', '.join(map(repr, QUALITIES))}")
-    check_kind("auto" if isinstance(options.noise, NoiseProfile) else options.noise)
+    check_kind("auto" if options.profile is not None else str(options.noise))
     if sigma is not None and options.noise != "auto":
         raise InvalidInputError("noise is for images whose noise is estimated; leave out sigma, or noise")
 
