@@ -11,7 +11,8 @@ from heatprior.app.opened import FrameNoise, OpenedPicture
 from heatprior.app.plain_words import noise_in_words
 from heatprior.app.restoring import MASK, Restoration
 from heatprior.kernels.row_bands import Progress, span_of
-from heatprior.noise.estimation import doubts_of, estimate_noise
+from heatprior.noise.channel_noise import doubts_of
+from heatprior.noise.estimation import estimate_noise
 from heatprior.pixels.inputs import as_channels, in_unit_range
 from heatprior.restoration.denoising import denoise
 

@@ -139,7 +139,7 @@ def _besides(result: Result) -> str:
 
 def _warn_of_doubts(job: Job, image: ImageFile, report: NoiseReport) -> None:
     """What makes the estimated noise doubtful, each reason once for all channels."""
-    from heatprior.noise.estimation import doubts_of
+    from heatprior.noise.channel_noise import doubts_of
     from heatprior.pixels.inputs import as_channels, in_unit_range
 
     channels = as_channels(image.values(), image.channel_axis)

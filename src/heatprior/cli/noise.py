@@ -14,7 +14,8 @@ from heatprior.cli.reports import say_if_compiling, warnings_in_one_line
 
 if TYPE_CHECKING:
     from heatprior.images import ImageFile
-    from heatprior.noise.estimation import ChannelNoise, NoiseReport
+    from heatprior.noise.channel_noise import ChannelNoise
+    from heatprior.noise.estimation import NoiseReport
     from heatprior.noise.profiles import NoiseProfile
 
 SOME_FAILED = 1
@@ -137,7 +138,7 @@ def _look_at(path: Path, kind: str, prior: Any, white: float | None, picture: Pa
     from heatprior import estimate_noise
     from heatprior.errors import InvalidInputError
     from heatprior.images import read_image
-    from heatprior.noise.estimation import doubts_of
+    from heatprior.noise.channel_noise import doubts_of
     from heatprior.pixels.inputs import as_channels, in_unit_range
 
     if path.is_dir():

@@ -1,8 +1,6 @@
 """Unknown noise: one level, a line over brightness, a map, or correlated noise, chosen by evidence.
 
-The evidence of a model is its log-likelihood less half its number of parameters times the logarithm of the number of
-blocks (BIC). The likelihood is divided first by how often it counts the same information, since patches overlap, and
-by how much more it errs since photographs are not quite what the prior says.
+Correlated noise is looked for in an image as a whole, the others channel by channel (channel_noise.py).
 """
 
 from __future__ import annotations
@@ -20,52 +18,29 @@ from heatprior.arrays import FloatArray
 from heatprior.errors import InvalidInputError
 from heatprior.kernels.row_bands import Progress, part_of, span_of
 from heatprior.lazy import room_of
-from heatprior.noise import affine
-from heatprior.noise.affine import Affine, fit_affine
-from heatprior.noise.blocks import block_densities, stride_for, usable_patches
 from heatprior.noise.cameras import MODEL_ERROR, FoundProfile, find_profile, noise_of_colours
-from heatprior.noise.directions import weak_directions
-from heatprior.noise.doubts import doubts, too_weak
+from heatprior.noise.channel_noise import ChannelNoise, channel_noise, why_constant
 from heatprior.noise.grey_scale import full_scale
 from heatprior.noise.levels import (
     Estimate,
     check_holds_patches,
     clipping,
     likelihood_of,
-    model_error,
-    noise_level,
     without_gaps,
 )
-from heatprior.noise.likelihood import OCTAVES, find_peak, values_at
-from heatprior.noise.maps import WINDOW, LocalLevels, local_levels, to_pixels
-from heatprior.noise.profiles import NoiseProfile, StationaryNoise, smooth_brightness
+from heatprior.noise.likelihood import OCTAVES
+from heatprior.noise.maps import WINDOW, local_levels, to_pixels
+from heatprior.noise.profiles import NoiseProfile, smooth_brightness
 from heatprior.pixels.channels import COLOUR, is_alpha, mixed
 from heatprior.pixels.gaps import with_all_or_no_channel_missing
 from heatprior.pixels.inputs import as_channels, as_pixels, as_white, in_unit_range
 from heatprior.priors.gaussian_mixture import GaussianMixturePrior
-from heatprior.priors.one_step import denoised_once
 from heatprior.priors.protocol import DiffusedPrior, Prior
 from heatprior.zoo import as_prior
 
 MODELS = ("constant", "affine", "map", "correlated")
 CORRELATED_BY = "mixture"  # the prior by which correlated noise is found
 CORRELATED_PART = 0.5  # of the time
-LEVEL_PART, LOCAL_PART = 0.3, 0.85  # of the time, when one level is known, and when the map is
-FEWEST_PATCHES = 144  # with fewer, only one level can be estimated
-
-
-@dataclass(frozen=True)
-class ChannelNoise:
-    """The noise of one channel of one image, grey levels being 0 to 1; see `NoiseReport` for the units of the image."""
-
-    model: str
-    level: Estimate
-    affine: Affine | None
-    evidence: dict[str, float]  # of each model that was tried, less that of the constant one
-    sigma: float | FloatArray  # as the model has it: a number, or a map (H, W)
-    local: LocalLevels | None
-    model_error: float  # of the level, as in `NoiseLevel`
-    correlated: StationaryNoise | None = None  # where that is the model
 
 
 @dataclass(frozen=True)
@@ -176,7 +151,7 @@ def estimate_noise(
         own, profile = _image_noise(channels[index], full, model, noise, part_of(progress, number, len(indices)))
         found += own
         profiles.append(profile)
-    if noise != "auto" and (reasons := [_why_constant(channel) for channel in found if channel.model != noise]):
+    if noise != "auto" and (reasons := [why_constant(channel) for channel in found if channel.model != noise]):
         why = ", ".join(dict.fromkeys(reasons))
         warnings.warn(f"{noise} noise cannot be estimated: {why}; one level was used", UserWarning, stacklevel=2)
     if all(channel.model == "constant" for channel in found):
@@ -238,12 +213,6 @@ def noise_profile(
     return found.profile
 
 
-def doubts_of(channel: ChannelNoise, image: FloatArray, size: int) -> list[str]:
-    """What speaks against what was found in a grey image (H, W) scaled to [0, 1]; see doubts.py."""
-    weak = too_weak(channel.level.sigma, float(np.hypot(channel.level.stderr, channel.model_error)))
-    return [*([weak] if weak else []), *doubts(image, channel.level.sigma, size, white=channel.correlated is None)]
-
-
 def _correlated_channels(channels: NDArray[Any], full: float, found: FoundProfile) -> list[ChannelNoise]:
     is_colour = len(found.profile.channels) == len(COLOUR)
     evidence = {"constant": 0.0, "correlated": found.evidence}
@@ -279,74 +248,3 @@ def noise_levels_of(report: NoiseReport, shape: tuple[int, ...], channel_axis: i
 def _as_image(channels: NDArray[Any], channel_axis: int | None) -> NDArray[Any]:
     """The inverse of `as_channels`."""
     return channels[..., 0, :, :] if channel_axis is None else np.moveaxis(channels, -3, channel_axis)
-
-
-def channel_noise(
-    image: FloatArray, prior: Prior, noise: str = "auto", progress: Progress | None = None
-) -> ChannelNoise:
-    """Of a grey image (H, W) scaled to [0, 1]."""
-    from scipy.ndimage import uniform_filter  # noqa: PLC0415 (slow to import)
-
-    done = progress or (lambda _: None)
-    likelihood = likelihood_of(prior)
-    level = noise_level(image, likelihood)
-    done(LEVEL_PART)
-    smallest = max(level.sigma, float(OCTAVES[0]))
-    typical = float(model_error(np.array(level.sigma), likelihood.photograph_error))
-    if noise == "constant" or level.sigma == 0.0:
-        return ChannelNoise("constant", level, None, {"constant": 0.0}, smallest, None, typical)
-    whole, clipped = without_gaps(image), clipping(image)
-    local = local_levels(likelihood, image, whole, clipped)
-    done(LOCAL_PART)
-    if _too_few(local):
-        return ChannelNoise("constant", level, None, {"constant": 0.0}, smallest, local, typical)
-    size, stride = likelihood.size, stride_for(likelihood, image.shape)
-    usable = usable_patches(image, size, stride, clipped, level.sigma)
-    chosen_directions = weak_directions(likelihood.directions, level.sigma)
-    wide = block_densities(likelihood, whole, local.log_sigmas, chosen_directions, usable, stride, affine.BLOCK)
-    misfit = typical / level.sigma
-    line = fit_affine(local.log_sigmas, wide, float(np.log(level.sigma)), local.repeated, misfit)
-    evidence = _evidence(local, line, misfit)
-    chosen = max(evidence, key=evidence.__getitem__) if noise == "auto" else noise
-    if chosen == "affine" and (line is None or (noise == "auto" and not line.is_worth_while(wide.means[wide.usable]))):
-        chosen = "constant"
-    sigma: float | FloatArray = smallest
-    if chosen == "map":
-        sigma = np.exp(to_pixels(local, local.log_sigma, image.shape))
-    elif line is not None and chosen == "affine":
-        first = np.exp(line.log_sigma(uniform_filter(whole, size)))
-        sigma = np.exp(line.log_sigma(denoised_once(prior, whole, first)))
-    done(1.0)
-    return ChannelNoise(chosen, level, line, evidence, sigma, local, typical)
-
-
-def _too_few(local: LocalLevels) -> bool:
-    return bool(local.blocks.usable.sum() * local.blocks.side**2 < FEWEST_PATCHES)
-
-
-def _why_constant(channel: ChannelNoise) -> str:
-    """Why one level is all that was found."""
-    if channel.level.sigma == 0.0:
-        return "there is no measurable noise"
-    if channel.local is None or _too_few(channel.local):
-        return "too little of the image can be used"
-    return "the image has one brightness only"
-
-
-def _evidence(local: LocalLevels, line: Affine | None, misfit: float) -> dict[str, float]:
-    """Of each model, less that of the constant one."""
-    used = local.blocks.usable
-    values = local.values[:, used]
-    repeated = local.repeated * (1.0 + (misfit / float(np.median(local.error[used]))) ** 2)
-    each = float(np.log(max(used.sum(), 2))) / 2.0
-
-    def likelihood(log_sigma: FloatArray) -> float:
-        return float(values_at(local.log_sigmas, values, log_sigma).sum()) / repeated
-
-    best = find_peak(local.log_sigmas, values.sum(axis=1)).log_sigma
-    constant = likelihood(np.full(values.shape[1], float(best)))
-    evidence = {"constant": 0.0}
-    if line is not None:
-        evidence["affine"] = likelihood(line.log_sigma(local.blocks.means[used])) - constant - each
-    evidence["map"] = likelihood(local.log_sigma[used]) - constant - (local.parameters - 1.0) * each
-    return evidence
