@@ -295,6 +295,15 @@ def test_a_full_disk_leaves_no_partial_file(
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+def test_no_psnr_is_foretold_of_clipped_noise(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    noise = SIGMA * np.random.default_rng(0).standard_normal((64, 64))
+    Image.fromarray(np.clip(5 + noise, 0, 255).astype(np.uint8)).save("dark.png")
+    outcome = run("denoise", "dark.png", "-o", "new.png", "--sigma", SIGMA, "--error", "error.tif", "--prior", "patch7")
+    assert "saturated" in outcome.err
+    assert "expected PSNR" not in outcome.out
+
+
 @pytest.mark.usefixtures("workplace")
 def test_errors_are_written_beside_and_the_psnr_is_foretold(run: Run):
     outcome = run(

@@ -70,6 +70,7 @@ def denoise_file(job: Job, progress: Callable[[float], None], request: Request) 
     surprise = None if request.error is None else _surprise(image, result, request)
     if surprise is not None and surprise.reason:
         typer.echo(f"heatprior: warning: {job.source}: {surprise.reason}; errors may be larger", err=True)
+        result = result._replace(predicted=None)  # the noise is not what the risk is estimated from
     if request.compare:
         _draw(image, result, None if surprise is None else surprise.p, picture_beside(job.target))
     if result.noise is not None:
