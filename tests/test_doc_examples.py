@@ -11,12 +11,6 @@ import heatprior as hp
 
 PAGES = sorted((Path(__file__).parents[1] / "docs").glob("*.md"))
 
-# Made by a function whose example shows them, or explained by docs/extending.md.
-WITHOUT_EXAMPLES = {
-    "DenoisedWithError", "Posterior", "RestoringStep", "LocalNoise", "NoiseLevel", "NoiseProfile", "NoiseReport",
-    "Surprise", "surprise", "DiffusedPrior", "ImagePrior", "noise_profile",
-}  # fmt: skip
-
 
 def is_error(name):
     return isinstance(getattr(hp, name), type) and issubclass(getattr(hp, name), Exception)
@@ -25,7 +19,7 @@ def is_error(name):
 @pytest.mark.parametrize("name", [name for name in hp.__all__ if not is_error(name)])
 def test_the_example_of_a_public_name_runs(name):
     (example,) = doctest.DocTestFinder(recurse=False).find(getattr(hp, name), name, globs={"load": hp.load})
-    assert bool(example.examples) == (name not in WITHOUT_EXAMPLES)
+    assert example.examples
     assert doctest.DocTestRunner(verbose=False).run(example).failed == 0
 
 

@@ -45,7 +45,18 @@ CORRELATED_PART = 0.5  # of the time
 
 @dataclass(frozen=True)
 class NoiseReport:
-    """What `estimate_noise` found: `sigma` is what `denoise` takes, in the units and of the shape of the image."""
+    """What `estimate_noise` found: `sigma` is what `denoise` takes, in the units and of the shape of the image.
+
+    Examples
+    --------
+    >>> import numpy as np, heatprior as hp
+    >>> noisy = 0.5 + 0.1 * np.random.default_rng(0).standard_normal((96, 96))
+    >>> report = hp.estimate_noise(noisy)
+    >>> report.models
+    ('constant',)
+    >>> round(report.channels[0].sigma, 2)
+    0.1
+    """
 
     sigma: FloatArray
     channels: tuple[ChannelNoise, ...]  # image by image, channel by channel
@@ -65,7 +76,16 @@ class NoiseReport:
 
 @dataclass(frozen=True)
 class LocalNoise:
-    """A map of noise levels and their standard errors, of the shape and in the units of the image."""
+    """A map of noise levels and their standard errors, of the shape and in the units of the image.
+
+    Examples
+    --------
+    >>> import numpy as np, heatprior as hp
+    >>> noisy = 0.5 + 0.1 * np.random.default_rng(0).standard_normal((96, 96))
+    >>> found = hp.noise_map(noisy)
+    >>> bool((abs(found.sigma - 0.1) < 5 * found.stderr).all())
+    True
+    """
 
     sigma: FloatArray
     stderr: FloatArray
@@ -200,6 +220,15 @@ def noise_profile(
     """The noise profile of a camera from pictures of one kind together, for `denoise(image, noise=profile)`.
 
     Images are (H, W), or have a `channel_axis`; they may differ in size. `white` is that of `denoise`.
+
+    Examples
+    --------
+    >>> import numpy as np, heatprior as hp
+    >>> from scipy.ndimage import gaussian_filter
+    >>> white_noise = np.random.default_rng(0).standard_normal((2, 96, 96))
+    >>> pictures = [0.5 + 0.3 * gaussian_filter(noise, 0.7) for noise in white_noise]
+    >>> hp.noise_profile(pictures).channels[0].sigma > 0.1
+    True
     """
     pixels = [as_pixels(image) for image in images]
     if not pixels or any(one.ndim != 2 + (channel_axis is not None) for one in pixels):

@@ -23,7 +23,16 @@ from heatprior.priors.schedules import Schedules
 
 
 class Posterior(NamedTuple):
-    """Mean and variance, pixel by pixel, of the clean patch given the noisy one."""
+    """Mean and variance, pixel by pixel, of the clean patch given the noisy one; both of the shape of the patches.
+
+    Examples
+    --------
+    >>> import numpy as np, heatprior as hp
+    >>> noisy = np.random.default_rng(0).random((3, 49))
+    >>> mean, variance = hp.load("patch7").posterior(noisy, 0.1)
+    >>> mean.shape == variance.shape == noisy.shape
+    True
+    """
 
     mean: FloatArray
     variance: FloatArray
@@ -31,7 +40,18 @@ class Posterior(NamedTuple):
 
 @runtime_checkable
 class DiffusedPrior(Protocol):
-    """A density f(·, t) that solves the heat equation, Eq. (1), evaluated at noise level sigma = sqrt(2t)."""
+    """A density f(·, t) that solves the heat equation, Eq. (1), evaluated at noise level sigma = sqrt(2t).
+
+    Whatever has these three methods is one: `denoise`, `tweedie` and `restore` take it.
+
+    Examples
+    --------
+    >>> import heatprior as hp
+    >>> isinstance(hp.load("patch7"), hp.DiffusedPrior)
+    True
+    >>> isinstance("patch7", hp.DiffusedPrior)
+    False
+    """
 
     def log_prob(self, y: FloatArray, sigma: ArrayLike) -> FloatArray:
         """log f(y, t), the log-density of the noisy patch."""
@@ -51,6 +71,12 @@ class ImagePrior(DiffusedPrior, Protocol):
     """One on whole images y (..., H, W), taken to be cyclic; `sigma` is one number or one per image.
 
     Its log_prob may lack a constant, and its samples may be approximate: each prior says so.
+
+    Examples
+    --------
+    >>> import heatprior as hp
+    >>> isinstance(hp.load("wavelet"), hp.ImagePrior), isinstance(hp.load("patch7"), hp.ImagePrior)
+    (True, False)
     """
 
     @property

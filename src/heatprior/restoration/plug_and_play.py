@@ -43,7 +43,17 @@ MOST_PATCHES = 4096  # whose density is taken for the energy
 
 
 class RestoringStep(NamedTuple):
-    """What a step led to; step 0 is the image to begin with."""
+    """What a step led to, as `restore` reports it; step 0 is the image to begin with.
+
+    Examples
+    --------
+    >>> import numpy as np, heatprior as hp
+    >>> seen = np.random.default_rng(0).random((32, 32)) < 0.5
+    >>> steps = []
+    >>> _ = hp.restore(np.full((32, 32), 0.5), hp.Mask(seen), 0.02, prior="patch7", report=steps.append)
+    >>> steps[-1].step == steps[-1].steps, steps[-1].level < steps[1].level
+    (True, True)
+    """
 
     step: int
     steps: int
