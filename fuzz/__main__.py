@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import argparse
-import json
 import multiprocessing
 import os
 import sys
 import time
-from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 from fuzz.cases import TARGETS, case_of
 from fuzz.laws import LONGEST
+from fuzz.record import Record
 from fuzz.worker import Verdict, run_case, serve
 
 LIST = 200  # cases that a worker is given at a time
@@ -25,38 +24,13 @@ START = 1800.0  # seconds that it may take to begin: it may have to compile
 SHARES = {"tiff": 4, "png": 2, "jpeg": 2, "prior": 2}  # of a round; the others have one
 
 
-class Tally:
-    """What was run of a target, and how it went."""
-
-    def __init__(self) -> None:
-        self.codes: Counter[str] = Counter()
-        self.broken: dict[int, list[str]] = {}
-        self.slowest = (0.0, 0)  # seconds, and the case that took them
-        self.memory = 0
-
-    def count(self, number: int, verdict: Verdict) -> None:
-        """Add a case."""
-        self.codes[str(verdict.code)] += 1
-        self.slowest, self.memory = max(self.slowest, (verdict.seconds, number)), max(self.memory, verdict.memory)
-        if verdict.broken:
-            self.broken[number] = verdict.broken
-
-    def record(self) -> dict[str, Any]:
-        """As JSON has it."""
-        return {
-            "cases": self.codes.total(),
-            "exit_codes": dict(sorted(self.codes.items())),
-            "broken": {str(number): laws for number, laws in self.broken.items()},
-            "slowest_seconds": round(self.slowest[0], 2),
-            "slowest_case": self.slowest[1],
-            "most_memory_mb": self.memory >> 20,
-        }
-
-
 class Worker:
-    """A process that runs cases; one that dies or hangs is replaced."""
+    """Runs cases in a process of its own; one that dies or hangs is replaced."""
 
     def __init__(self) -> None:
+        self._begin()
+
+    def _begin(self) -> None:
         context = multiprocessing.get_context("spawn")
         self.connection, there = context.Pipe()
         self.process = context.Process(target=serve, args=(there,))
@@ -69,19 +43,29 @@ class Worker:
             self.end()
             raise SystemExit(f"cases without a fault fail, such as {faults[0]}")
 
-    def run(self, jobs: list[tuple[str, int]]) -> Iterator[Verdict]:
-        """A verdict for each job, in order; fewer, the last of them a bad one, if the process comes to an end."""
-        self.connection.send(jobs)
-        for _ in jobs:
-            if not self.connection.poll(PATIENCE):
-                yield Verdict(None, ["hangs"], PATIENCE, 0)
-                return
-            try:
-                yield self.connection.recv()
-            except EOFError:
-                self.process.join(10)
-                yield Verdict(None, [f"the process ended with {self.process.exitcode}"], 0.0, 0)
-                return
+    def run(self, jobs: list[tuple[str, int]]) -> list[Verdict]:
+        """A verdict for each job, in order."""
+        verdicts: list[Verdict] = []
+        while len(verdicts) < len(jobs):
+            self.connection.send(jobs[len(verdicts) :])
+            while len(verdicts) < len(jobs):
+                verdict, lost = self._next()
+                verdicts.append(verdict)
+                if lost:
+                    self.end()
+                    self._begin()
+                    break
+        return verdicts
+
+    def _next(self) -> tuple[Verdict, bool]:
+        """The next verdict, and whether the process came to an end over it."""
+        if not self.connection.poll(PATIENCE):
+            return Verdict(None, ["hangs"], PATIENCE, 0), True
+        try:
+            return self.connection.recv(), False
+        except EOFError:
+            self.process.join(10)
+            return Verdict(None, [f"the process ended with {self.process.exitcode}"], 0.0, 0), True
 
     def end(self) -> None:
         """Let the process end, which it does when it is asked no more; or end it."""
@@ -91,58 +75,53 @@ class Worker:
         self.process.join()
 
 
-def jobs_of(targets: list[str], first: int) -> Iterator[tuple[str, int]]:
-    """Targets and numbers for ever, a few of each target in turn."""
-    following = dict.fromkeys(targets, first)
+def jobs_of(following: dict[str, int]) -> Iterator[tuple[str, int]]:
+    """Targets and numbers for ever, a few of each target in turn, from the numbers that follow."""
     while True:
-        for target in targets:
+        for target in list(following):
             for _ in range(TURN * SHARES.get(target, 1)):
                 yield target, following[target]
                 following[target] += 1
 
 
-def run(targets: list[str], first: int, count: int, seconds: float, report: Path | None) -> dict[str, Tally]:
-    """Run `count` cases, or as many as there is time for."""
-    tallies = {target: Tally() for target in targets}
-    worker, start = Worker(), time.monotonic()
-    jobs, done, left = jobs_of(targets, first), 0, list[tuple[str, int]]()
-    while done < count and time.monotonic() < start + seconds:
-        left = left or list(islice(jobs, min(LIST, count - done)))
-        verdicts = list(zip(left, worker.run(left), strict=False))
-        for (target, number), verdict in verdicts:
-            tallies[target].count(number, verdict)
-        done += len(verdicts)
-        left = left[len(verdicts) :]
-        if verdicts[-1][1].code is None and verdicts[-1][1].seconds in (0.0, PATIENCE):
-            worker.end()
-            worker = Worker()
-        _report(tallies, report, time.monotonic() - start)
-    worker.end()
-    return tallies
+def run(record: Record, targets: list[str], count: int, seconds: float, processes: int) -> None:
+    """What broke a law before, again; then cases until the record has `count`, or as many as there is time for."""
+    workers, start = [Worker() for _ in range(processes)], time.monotonic()
+    jobs, batch = jobs_of({target: record.tallies[target].next for target in targets}), record.broken
+    with ThreadPoolExecutor(processes) as pool:
+        while batch or (record.cases < count and time.monotonic() < start + seconds):
+            batch = batch or list(islice(jobs, min(LIST * processes, count - record.cases)))
+            shares = [batch[i::processes] for i in range(processes)]
+            for share, verdicts in zip(shares, pool.map(Worker.run, workers, shares), strict=True):
+                for (target, number), verdict in zip(share, verdicts, strict=True):
+                    record.tallies[target].count(number, verdict)
+            record.write()
+            batch = []
+    for worker in workers:
+        worker.end()
 
 
 def main() -> int:
     """Parse, run, report; 1 if a law was broken."""
     parser = argparse.ArgumentParser(prog="python -m fuzz", description=__doc__)
     parser.add_argument("--seconds", type=float, default=float("inf"), help="stop after so long")
-    parser.add_argument("--count", type=int, default=sys.maxsize, help="stop after so many cases")
+    parser.add_argument("--count", type=int, default=sys.maxsize, help="stop at so many cases")
     parser.add_argument("--first", type=int, default=0, help="the number of the first case of each target")
     parser.add_argument("--only", choices=TARGETS, nargs="*", default=list(TARGETS), help="targets")
-    parser.add_argument("--report", type=Path, help="write counts and broken laws here, as JSON")
+    parser.add_argument("--processes", type=int, default=1, help="that run cases")
+    parser.add_argument("--record", type=Path, help="keep what came of them here, and go on with what is there")
     parser.add_argument("--replay", nargs=2, metavar=("TARGET", "NUMBER"), help="run one case and show it")
     arguments = parser.parse_args()
     os.environ["NUMBA_NUM_THREADS"] = "1"  # images are small
     if arguments.replay:
         return replay(arguments.replay[0], int(arguments.replay[1]))
-    start = time.monotonic()
-    tallies = run(arguments.only, arguments.first, arguments.count, arguments.seconds, arguments.report)
-    for target, tally in tallies.items():
+    record = Record(arguments.record, arguments.only, arguments.first)
+    run(record, arguments.only, arguments.count, arguments.seconds, arguments.processes)
+    for target, tally in record.tallies.items():
         for number, laws in tally.broken.items():
             print(f"{target} {number}: {'; '.join(laws)}")
-    failures = sum(len(tally.broken) for tally in tallies.values())
-    done = sum(tally.codes.total() for tally in tallies.values())
-    print(f"{done} cases in {time.monotonic() - start:.0f} s, {failures} broke a law")
-    return int(failures > 0)
+    print(f"{record.cases} cases, {len(record.broken)} broke a law")
+    return int(bool(record.broken))
 
 
 def replay(target: str, number: int) -> int:
@@ -154,14 +133,6 @@ def replay(target: str, number: int) -> int:
     verdict, outcome = run_case(case)
     print(outcome.out, outcome.err, outcome.traceback, verdict, sep="\n")
     return int(bool(verdict.broken))
-
-
-def _report(tallies: dict[str, Tally], path: Path | None, seconds: float) -> None:
-    record = {"seconds": round(seconds), "targets": {target: tally.record() for target, tally in tallies.items()}}
-    record["cases"] = sum(tally.codes.total() for tally in tallies.values())
-    record["broken"] = sum(len(tally.broken) for tally in tallies.values())
-    if path is not None:
-        path.write_text(json.dumps(record, indent=2, sort_keys=True) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

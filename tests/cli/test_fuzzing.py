@@ -20,8 +20,7 @@ def python(*arguments: str) -> subprocess.CompletedProcess[str]:
 def test_seeds_are_sound_and_some_mutants_keep_the_laws():
     done = python("fuzz", "--count", "150")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "150 cases" in done.stdout
-    assert "0 broke a law" in done.stdout
+    assert "150 cases, 0 broke a law" in done.stdout
 
 
 @pytest.mark.parametrize("kind", ["denoise", "train"])
