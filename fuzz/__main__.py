@@ -9,7 +9,9 @@ import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from itertools import islice
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 from fuzz.cases import TARGETS, case_of
@@ -19,7 +21,8 @@ from fuzz.worker import Verdict, run_case, serve
 
 LIST = 200  # cases that a worker is given at a time
 TURN = 10  # cases of a target in a row, times its share
-PATIENCE = 6 * LONGEST  # seconds until a worker that says nothing is ended; the machine may have other things to do
+HANGS = 2 * LONGEST  # seconds of the processor until a worker that says nothing is ended
+PATIENCE = 900.0  # seconds of the clock until then; the machine may have other things to do
 START = 1800.0  # seconds that it may take to begin: it may have to compile
 SHARES = {"tiff": 4, "png": 2, "jpeg": 2, "prior": 2}  # of a round; the others have one
 
@@ -59,8 +62,11 @@ class Worker:
 
     def _next(self) -> tuple[Verdict, bool]:
         """The next verdict, and whether the process came to an end over it."""
-        if not self.connection.poll(PATIENCE):
-            return Verdict(None, ["hangs"], PATIENCE, 0), True
+        worked, start = _processor_seconds(self.process), time.monotonic()
+        while not self.connection.poll(1.0):
+            seconds = _processor_seconds(self.process) - worked
+            if seconds > HANGS or time.monotonic() > start + PATIENCE:
+                return Verdict(None, ["hangs"], seconds, 0), True
         try:
             return self.connection.recv(), False
         except EOFError:
@@ -73,6 +79,14 @@ class Worker:
         self.process.join(5)
         self.process.kill()
         self.process.join()
+
+
+def _processor_seconds(process: BaseProcess) -> float:
+    """What a process has used so far: its user and system time, which follow its name, state and ten numbers."""
+    with suppress(OSError):  # it came to an end
+        counts = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(counts[11]) + int(counts[12])) / os.sysconf("SC_CLK_TCK")
+    return 0.0
 
 
 def jobs_of(following: dict[str, int]) -> Iterator[tuple[str, int]]:

@@ -46,6 +46,11 @@ def small_prior() -> bytes:
     return _seeds("prior")[0].content
 
 
+def _whole_image_priors() -> list[Seed]:
+    """Those of which an image of the size that they choose themselves takes half a minute to draw."""
+    return _seeds("prior")[2:]
+
+
 def case_of(target: str, number: int) -> Case:
     """The case; the same for the same target and number."""
     random = Random(f"{target}/{number}")
@@ -71,7 +76,7 @@ def sound_cases() -> list[Case]:
         files = {"image.png": picture, "prior.safetensors": seed.content}
         arguments = ["denoise", "image.png", "-o", "out.png", *FAST, "--prior", "prior.safetensors"]
         cases.append(Case(files, arguments, ("out.png",)))
-        size = ["--size", "16x16"] if seed in _seeds("prior")[2:] else []
+        size = ["--size", "16x16"] if seed in _whole_image_priors() else []
         arguments = ["sample", "prior.safetensors", "-o", "out.npy", "--sigma", "0.1", "--count", "1", *size]
         cases.append(Case(files, arguments))
     for target in TARGETS:
@@ -86,9 +91,11 @@ def sound_cases() -> list[Case]:
 
 
 def _mutant(target: str, random: Random) -> Seed:
-    seeds = _seeds(target)
-    seed = random.choice(seeds)
-    return seed._replace(content=mutated(target, seed.content, [other.content for other in seeds], random))
+    return _mutation(random.choice(_seeds(target)), target, random)
+
+
+def _mutation(seed: Seed, target: str, random: Random) -> Seed:
+    return seed._replace(content=mutated(target, seed.content, [other.content for other in _seeds(target)], random))
 
 
 def _image(target: str, random: Random) -> Case:
@@ -110,12 +117,13 @@ def _image(target: str, random: Random) -> Case:
 
 def _prior(target: str, random: Random) -> Case:
     """A mutated prior, denoised with, drawn from."""
-    _, content = _mutant(target, random)
+    seed = random.choice(_seeds(target))
+    content = _mutation(seed, target, random).content
     files = {"prior.safetensors": content, "image.png": _seeds("png")[1].content}
     if random.random() < 0.8:
         arguments = ["denoise", "image.png", "-o", "out.png", *FAST, "--prior", "prior.safetensors"]
         return Case(files, arguments, ("out.png",))
-    size = ["--size", "16x16"] if random.random() < 0.5 else []
+    size = ["--size", "16x16"] if random.random() < 0.5 or seed in _whole_image_priors() else []
     return Case(files, ["sample", "prior.safetensors", "-o", "out.npy", "--sigma", "0.1", "--count", "1", *size])
 
 
