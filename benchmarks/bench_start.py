@@ -1,8 +1,8 @@
 """Time to the first and to the second result of `heatprior denoise` on a 512×512 picture, and what was compiled for it.
 
 The first run begins with an empty cache of compiled code, the second finds it; the work itself is the same denoising in
-a process that has done it before. `--source` measures another checkout. Seconds of the processor are given beside those
-of the clock, since a busy machine stretches the latter. Run as `python benchmarks/bench_start.py -o start.json`.
+a process that has done it before. Seconds of the processor are given beside those of the clock, since a busy machine
+stretches the latter. Run as `python benchmarks/bench_start.py --before OTHER/src`, which measures another checkout too.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from measure import write_result
 from PIL import Image
 
 SOURCE = Path(__file__).parents[1] / "src"
@@ -57,7 +58,9 @@ def measure(source: Path, options: list[str]) -> dict[str, Any]:
         noisy, cache = Path(folder, "noisy.png"), Path(folder, "cache")
         picture(noisy)
         line = ["denoise", str(noisy), "-o", str(Path(folder, "clean.png")), "--force", *options]
-        environment = {**os.environ, "PYTHONPATH": str(source), "NUMBA_CACHE_DIR": str(cache), "NUMBA_NUM_THREADS": "1"}
+        folders = {"PYTHONPATH": source, "NUMBA_CACHE_DIR": cache, "PYTHONPYCACHEPREFIX": Path(folder, "bytecode")}
+        environment = {**os.environ, **{name: str(path) for name, path in folders.items()}, "NUMBA_NUM_THREADS": "1"}
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)  # an installation has its bytecode
         first, _ = run(["-m", "heatprior", *line], environment)
         compiled = {
             "kernels": len(list(cache.rglob("*.nbi"))),
@@ -74,14 +77,15 @@ def measure(source: Path, options: list[str]) -> dict[str, Any]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--source", type=Path, default=SOURCE, help="the src folder of a checkout")
-    parser.add_argument("-o", "--output", type=Path, help="write JSON")
+    parser.add_argument("--before", type=Path, help="the src folder of another checkout, measured too")
     arguments = parser.parse_args()
-    record = {name: measure(arguments.source.resolve(), options) for name, options in CASES.items()}
-    text = json.dumps(record, indent=2)
-    print(text)
-    if arguments.output is not None:
-        arguments.output.write_text(text + "\n", encoding="utf-8")
+    sources = {"before": arguments.before, "now": SOURCE} if arguments.before else {"now": SOURCE}
+    record = {
+        name: {case: measure(source.resolve(), options) for case, options in CASES.items()}
+        for name, source in sources.items()
+    }
+    print(json.dumps(record, indent=2))
+    write_result("start", record)
 
 
 if __name__ == "__main__":

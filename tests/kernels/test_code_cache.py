@@ -14,7 +14,7 @@ import heatprior
 from heatprior.kernels import compiler
 
 LOOK_UP = """
-import json
+import json, sys
 import numpy as np
 from heatprior.kernels import lookup
 
@@ -23,6 +23,7 @@ lookup.look_up(u, np.array([1.0, 0.0, 1.0]), 1.0)
 assert u.tolist() == [0.25, 2.0, 2.0]
 stats = lookup._look_up.stats
 print(json.dumps([stats.cache_path, sum(stats.cache_hits.values())]))
+print("numba.np.arraymath" in sys.modules, file=sys.stderr)
 """
 
 
@@ -44,7 +45,7 @@ class Installation:
             (self.kernels / "__pycache__").touch()
 
     def run(self, **variables: str) -> tuple[str | None, int]:
-        """Where the code is kept, and how often it came from there."""
+        """Where the code is kept, and how often it came from there; `prepared` if numba was made ready to compile."""
         kept = {name: value for name, value in os.environ.items() if name in ("PATH", "SYSTEMROOT", "LD_LIBRARY_PATH")}
         settings = {"PYTHONPATH": str(self.kernels.parents[1]), "HOME": str(self.home), "NUMBA_NUM_THREADS": "1"}
         process = subprocess.run(
@@ -55,6 +56,7 @@ class Installation:
             check=False,
         )
         assert process.returncode == 0, process.stderr
+        self.prepared = process.stderr == "True\n"
         return tuple(json.loads(process.stdout))
 
 
@@ -72,6 +74,17 @@ def test_code_is_kept_in_the_users_cache_if_not_in_the_package(tmp_path):
     assert hits == 0
     assert Path(folder).is_relative_to(installation.home)
     assert installation.run() == (folder, 1)
+
+
+def test_code_that_is_kept_is_loaded_without_what_only_compiling_needs(tmp_path):
+    installation = Installation(tmp_path, package_is_writable=True, home_is_writable=False)
+    _, hits = installation.run()
+    assert (hits, installation.prepared) == (0, True)
+    _, hits = installation.run()
+    assert (hits, installation.prepared) == (1, False)
+    for expected in (0, 1):  # as numba does it: other names of files, so compiled once more
+        _, hits = installation.run(HEATPRIOR_PLAIN_KERNELS="loading")
+        assert (hits, installation.prepared) == (expected, True)
 
 
 def test_code_is_compiled_anew_when_any_kernel_changes_and_nothing_is_deleted(tmp_path):

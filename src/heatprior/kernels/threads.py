@@ -19,6 +19,8 @@ from typing import Any, TypeVar
 from numba import get_num_threads
 from threadpoolctl import ThreadpoolController
 
+from heatprior.scipy_extensions import extension
+
 POOL = "heatprior"  # how the names of its threads begin
 STEP_BACK = 5  # how much nicer than others the threads of work in the background are: a quarter of what is contended
 Piece = TypeVar("Piece")
@@ -147,6 +149,5 @@ if hasattr(os, "register_at_fork"):  # a child process has none of its parent's 
 @cache
 def _libraries() -> ThreadpoolController:
     """All that is loaded; numba takes its products from scipy's BLAS, which it would load only later."""
-    from scipy.linalg import cython_blas  # noqa: F401, PLC0415
-
+    extension("scipy.linalg.cython_blas")
     return ThreadpoolController()

@@ -10,6 +10,7 @@ import numpy as np
 
 from heatprior.arrays import FloatArray
 from heatprior.errors import InvalidInputError
+from heatprior.scipy_extensions import inverse_cosine_transform
 
 NORMS = (1e-9, 1e9)  # of filters that float32 files can hold
 ORTHOGONALITY_TOLERANCE = 1e-5  # largest cosine between two filters: a hundred roundings of float32
@@ -65,11 +66,9 @@ class FilterBank:
     @classmethod
     def dct(cls, size: int) -> FilterBank:
         """The discrete cosine basis on size×size patches without its constant: J = size² − 1 filters of norm one."""
-        from scipy.fft import idctn  # noqa: PLC0415 (slow to import)
-
         if size < 2:
             raise InvalidInputError(f"size is {size}; a patch needs at least 2×2 pixels to have any structure")
-        basis = idctn(np.eye(size * size).reshape(-1, size, size), axes=(1, 2), norm="ortho")
+        basis = inverse_cosine_transform(np.eye(size * size).reshape(-1, size, size))
         return cls(basis.reshape(size * size, -1)[1:])
 
     @property

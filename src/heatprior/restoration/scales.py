@@ -18,6 +18,7 @@ import numpy as np
 from heatprior.arrays import FloatArray
 from heatprior.errors import PriorFileError
 from heatprior.noise_model import Noise
+from heatprior.scipy_extensions import cosine_transform, inverse_cosine_transform
 
 CARD_ENTRY = "crossover"
 LEAST_SIGMA = 1e-9  # indistinguishable from no noise, but has a logarithm
@@ -48,11 +49,9 @@ def crossover_on(card: Mapping[str, Any], noise: Noise) -> Crossover:
 
 def reduced(image: FloatArray) -> FloatArray:
     """The image (H, W) on a grid of half the pixels in either direction: the low half of its cosine transform."""
-    from scipy.fft import dctn, idctn  # noqa: PLC0415 (slow to import)
-
     height, width = (-(-length // 2) for length in image.shape)
-    low = dctn(image, norm="ortho", type=2)[:height, :width]
-    return np.asarray(idctn(low, norm="ortho") * _factor(image.shape, low.shape), np.float32)
+    low = cosine_transform(image)[:height, :width]
+    return np.asarray(inverse_cosine_transform(low) * _factor(image.shape, low.shape), np.float32)
 
 
 def noise_of_reduced(noise: Noise, shape: tuple[int, int]) -> Noise:
@@ -62,15 +61,13 @@ def noise_of_reduced(noise: Noise, shape: tuple[int, int]) -> Noise:
 
 def merged(fine: FloatArray, coarse: FloatArray, crossover: Crossover = Crossover()) -> FloatArray:  # noqa: B008
     """`fine` (H, W) with its low frequencies those of `coarse`, its reduced grid: in float32."""
-    from scipy.fft import dctn, idctn  # noqa: PLC0415 (slow to import)
-
-    spectrum = dctn(fine, norm="ortho")
+    spectrum = cosine_transform(fine)
     height, width = coarse.shape
     low = spectrum[:height, :width]
     frequencies = np.hypot((np.arange(height) / height)[:, None], np.arange(width) / width)
     part = 1.0 / (1.0 + np.exp((frequencies - crossover.edge) / crossover.width))
-    low += part.astype(np.float32) * (dctn(coarse, norm="ortho") / _factor(fine.shape, coarse.shape) - low)
-    return np.asarray(idctn(spectrum, norm="ortho"), np.float32)
+    low += part.astype(np.float32) * (cosine_transform(coarse) / _factor(fine.shape, coarse.shape) - low)
+    return np.asarray(inverse_cosine_transform(spectrum), np.float32)
 
 
 def _factor(shape: tuple[int, ...], small: tuple[int, ...]) -> float:
