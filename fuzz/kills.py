@@ -20,11 +20,13 @@ from random import Random
 os.environ["OPENBLAS_NUM_THREADS"] = os.environ["NUMBA_NUM_THREADS"] = "1"  # children are forked: no threads before
 
 from fuzz.seeds import seeds_of
+from heatprior.records import write_record
 
 DENOISE = ["denoise", "images", "-o", "out", "--sigma", "20", "--prior", "dct3.safetensors", "--method", "eb"]
 TRAIN = ["train", "images", "-o", "run", "--size", "3", "--components", "9", "--batch", "50", "--checkpoint", "0"]
 STEPS = ["--steps", "12"]
 RESULT = "prior.safetensors"
+SEED = 0
 
 
 def prepare(folder: Path) -> None:
@@ -130,14 +132,14 @@ def _partial(folder: Path, right: dict[str, bytes]) -> list[str]:
     return wrong
 
 
-def trial(kind: str, kills: int, seed: int = 0) -> list[str]:
+def trial(kind: str, kills: int) -> list[str]:
     """Kill `kind`, "denoise" or "train", so often, at moments spread over its time; what was wrong."""
     kill: Callable[[Path, float, dict[str, bytes]], list[str]]
     line, place, kill = {
         "denoise": (DENOISE, "out", kill_denoising),
         "train": ([*TRAIN, *STEPS], "run", kill_training),
     }[kind]
-    random, wrong = Random(f"{kind}/{seed}"), []
+    random, wrong = Random(f"{kind}/{SEED}"), []
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         prepare(folder)
@@ -159,13 +161,15 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m fuzz.kills", description=__doc__)
     parser.add_argument("kills", type=int, nargs="?", default=200, help="of each of the two")
     parser.add_argument("--only", choices=("denoise", "train"))
+    parser.add_argument("--record", type=Path, help="write what came of it here, as JSON")
     arguments = parser.parse_args()
-    wrong = []
+    wrong: dict[str, list[str]] = {}
     for kind in [arguments.only] if arguments.only else ["denoise", "train"]:
-        found = trial(kind, arguments.kills)
-        print(f"{kind}: {arguments.kills} kills, {len(found)} wrong", *found, sep="\n  ", flush=True)
-        wrong += found
-    return int(bool(wrong))
+        wrong[kind] = trial(kind, arguments.kills)
+        print(f"{kind}: {arguments.kills} kills, {len(wrong[kind])} wrong", *wrong[kind], sep="\n  ", flush=True)
+        if arguments.record is not None:
+            write_record(arguments.record, {"kills_of_each": arguments.kills, "seed": SEED, "wrong": wrong})
+    return int(any(wrong.values()))
 
 
 if __name__ == "__main__":
