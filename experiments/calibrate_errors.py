@@ -1,15 +1,23 @@
-"""How far the errors of a denoiser are from what its derivative says: tables for the cards of shipped priors.
+"""How far the errors of a denoiser are from what a probe of it says: tables for the cards of shipped priors.
 
-    python experiments/calibrate_errors.py [--ship]
+    python experiments/calibrate_errors.py [PRIOR ...] [--ship]
 
-On the middle 128×128 pixels of the 32 validation images (noise of image i by seed 1000 + i). For each noise level, the
-power is the one at which 90 % intervals cover most evenly the three thirds of the pixels by local contrast of the clean
-image, and the scale is then the one at which they cover 90 % of all. With --ship the tables go onto the cards.
+On the middle 256×256 pixels of the 32 validation images (noise of image i by seed 1000 + i), at five noise levels.
+
+Error bars (`standard_errors` on the card): the power is the one at which 90 % intervals cover most evenly the three
+thirds of the pixels by local contrast of the clean image, and the scale the one at which they cover 90 % of all.
+
+Risk (`risk` on the card): the parts by which it is estimated, by least squares of the relative error; `spread` is how
+far the risk of an image then is from that of a fit to all others; `stein` is the trace by the noise that is in the
+images, n · (f − x), over the probed one. Each prior is added to experiments/results/calibrate_errors.json; with --ship
+the tables go onto the cards.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,37 +30,36 @@ from heatprior.data import bsds500
 from heatprior.data.trials import FIRST_SEED, with_noise
 from heatprior.images import read_grey
 from heatprior.records import write_record
-from heatprior.restoration.denoising_errors import probed
+from heatprior.restoration import predicted_quality, standard_errors
+from heatprior.restoration.denoising_errors import Probed, probed
 from heatprior.restoration.options import Options
-from heatprior.restoration.standard_errors import CARD_ENTRY, COLUMNS, LEAST_PART
 from heatprior.store import PriorFile, read_prior_file, write_prior_file
 from heatprior.zoo import FOLDER
 
 RESULT = Path(__file__).parent / "results" / "calibrate_errors.json"
-LEVELS = (5, 15, 25, 50)  # 255 sigma
+LEVELS = (5, 15, 25, 50, 100)  # 255 sigma
 POWERS = np.arange(0.5, 4.01, 0.25)
-SIDE = 128
-PRIORS = (("tuned", "hqs"), ("fast7", "hqs"), ("patch7", "eb"), ("mixture", "hqs"))
+SIDE = 256
+METHODS = {"patch7": "eb", "fast7": "hqs", "tuned": "hqs", "mixture": "hqs"}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("priors", nargs="*", metavar="PRIOR", help=f"of {', '.join(METHODS)}")
     parser.add_argument("--data", type=Path)
     parser.add_argument("--ship", action="store_true")
     arguments = parser.parse_args()
     images = [middle(read_grey(path)) / np.float32(255) for path in bsds500.validation(arguments.data)]
-    tables: dict[str, dict[str, Any]] = {}
-    for name, method in PRIORS:
-        rows = [fitted(images, name, method, level / 255) for level in LEVELS]
-        usual, actual, powers = ([round(row[k], 5) for row in rows] for k in range(3))
-        table = dict(zip(COLUMNS, ([round(level / 255, 6) for level in LEVELS], usual, actual, powers), strict=True))
-        tables.setdefault(name, {})[method] = table
-        print(f"{name} {method}: {table}", flush=True)
-    write_record(RESULT, {"images": len(images), "side": SIDE, "first_seed": FIRST_SEED, "tables": tables})
-    for name, entry in tables.items() if arguments.ship else ():
-        path = FOLDER / f"{name}.safetensors"
-        contents = read_prior_file(path)
-        write_prior_file(path, PriorFile(contents.kind, contents.tensors, {**contents.card, CARD_ENTRY: entry}))
+    for name in arguments.priors or METHODS:
+        tables = fitted(images, name, METHODS[name])
+        print(f"{name}: {json.dumps(tables)}", flush=True)
+        before = json.loads(RESULT.read_text())["tables"] if RESULT.exists() else {}
+        record = {"images": len(images), "side": SIDE, "first_seed": FIRST_SEED}
+        write_record(RESULT, {**record, "tables": {**before, name: tables}})
+        if arguments.ship:
+            path = FOLDER / f"{name}.safetensors"
+            contents = read_prior_file(path)
+            write_prior_file(path, PriorFile(contents.kind, contents.tensors, {**contents.card, **tables}))
 
 
 def middle(image: FloatArray) -> FloatArray:
@@ -61,17 +68,32 @@ def middle(image: FloatArray) -> FloatArray:
     return np.asarray(image[top : top + SIDE, left : left + SIDE])
 
 
-def fitted(images: list[FloatArray], name: str, method: str, sigma: float) -> tuple[float, float, float]:
-    """The typical probed variance, what the error then is, and the power, for one prior, method and noise level."""
-    prior, errors, parts, contrasts = load(name), [], [], []
-    for number, clean in enumerate(images):
-        found = probed(with_noise(clean, number, sigma), sigma, Options(prior=prior, method=method, white=1.0))
-        errors.append(np.abs(found.clean - clean) / sigma)
-        parts.append(np.maximum(found.variance[0] / sigma**2, LEAST_PART))
-        contrasts.append(local_contrast(clean))
-    error, part = np.array(errors), np.array(parts)
+def fitted(images: list[FloatArray], name: str, method: str) -> dict[str, Any]:
+    """The two entries of a prior's card: for its method, columns by noise level."""
+    prior, errors, risks = load(name), [], []
+    for level in LEVELS:
+        sigma = level / 255
+        noisy = [with_noise(clean, number, sigma) for number, clean in enumerate(images)]
+        found = [probed(image, sigma, Options(prior=prior, method=method, white=1.0)) for image in noisy]
+        errors.append((sigma, *error_bars(images, found, sigma)))
+        risks.append((sigma, *risk(images, found, sigma)))
+    return {
+        standard_errors.CARD_ENTRY: {method: by_column(standard_errors.COLUMNS, errors)},
+        predicted_quality.CARD_ENTRY: {method: by_column(predicted_quality.COLUMNS, risks)},
+    }
+
+
+def by_column(names: tuple[str, ...], rows: Sequence[tuple[float, ...]]) -> dict[str, list[float]]:
+    """Rows as a table of columns, rounded."""
+    return {name: [round(float(row[k]), 6) for row in rows] for k, name in enumerate(names)}
+
+
+def error_bars(images: list[FloatArray], found: list[Probed], sigma: float) -> tuple[float, float, float]:
+    """The typical probed variance, what the error then is, and the power."""
+    error = np.array([np.abs(one.clean - clean) / sigma for one, clean in zip(found, images, strict=True)])
+    part = np.maximum(np.array([one.variance[0] / sigma**2 for one in found]), standard_errors.LEAST_PART)
     usual = float(np.exp(np.mean(np.log(part))))
-    thirds = third_of(np.array(contrasts))
+    thirds = third_of(np.array([local_contrast(clean) for clean in images]))
     wanted = SHOWN[90]
     best = (np.inf, 1.0, 1.0)
     for power in POWERS:
@@ -80,6 +102,26 @@ def fitted(images: list[FloatArray], name: str, method: str, sigma: float) -> tu
         uneven = sum((float(np.mean(widened[thirds == k] < wanted)) - 0.9) ** 2 for k in range(3))
         best = min(best, (uneven, float((np.quantile(ratio, 0.9) / wanted) ** 2), float(power)))
     return usual, best[1], best[2]
+
+
+def risk(images: list[FloatArray], found: list[Probed], sigma: float) -> tuple[float, ...]:
+    """The factor of the trace in Stein's estimate; parts of constant, trace and structure; and their spread."""
+    parts = [one.ingredients() for one in found]
+    errors = [one.clean - clean for one, clean in zip(found, images, strict=True)]
+    noise = [one.noisy - clean for one, clean in zip(found, images, strict=True)]
+    traces = np.array([np.mean(one.trace, dtype=np.float64) for one in parts])
+    structure = np.array([np.mean(one.blurred - one.of_noise, dtype=np.float64) for one in parts])
+    stein = np.mean([np.mean(n * e, dtype=np.float64) for n, e in zip(noise, errors, strict=True)]) / traces.mean()
+    true = np.array([np.mean(np.square(error), dtype=np.float64) for error in errors])
+    design = np.stack([np.full(len(true), sigma**2), traces, structure], axis=1) / true[:, None]
+    weights = least_squares(design)
+    others = [design[k] @ least_squares(np.delete(design, k, axis=0)) - 1.0 for k in range(len(true))]
+    return float(stein), *weights, float(np.sqrt(np.mean(np.square(others))))
+
+
+def least_squares(design: FloatArray) -> FloatArray:
+    """The weights with which the rows sum to one."""
+    return np.asarray(np.linalg.lstsq(design, np.ones(len(design)), rcond=None)[0])
 
 
 if __name__ == "__main__":

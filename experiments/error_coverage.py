@@ -1,11 +1,12 @@
 """Do error bars cover what they say, and is the PSNR the one foretold? On BSD68, and on real noise (CC15).
 
-    python experiments/error_coverage.py [ROW ...] [--data DIR]
+    python experiments/error_coverage.py [ROW ...] [--every N] [--data DIR]
 
 Coverage of nominal 50, 68 and 90 % intervals (denoised ± k standard errors) over all pixels, and of 90 % ones in each
 third of the pixels by local contrast of the clean image (its standard deviation under a Gaussian of two pixels); true
-PSNR against the one by Stein's risk. Images and noise by the usual protocol (seed 1000 + i). Each row is added to
-experiments/results/error_coverage.json once it is whole; nothing is chosen by it.
+PSNR against the one foretold. Every N-th image, with noise by the usual protocol (seed 1000 + i). Images that are done
+are kept in out/error_coverage until their row is whole, so that a run goes on where it was; the row is then added to
+experiments/results/error_coverage.json. Nothing is chosen by it.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from __future__ import annotations
 import argparse
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -30,9 +32,11 @@ from heatprior.pictures.figures import save_figure
 from heatprior.records import running_commit, write_record
 
 RESULT = Path(__file__).parent / "results" / "error_coverage.json"
-SHOWN = {50: 0.67449, 68: 0.99446, 90: 1.64485}  # per cent: standard errors to either side
+UNFINISHED = Path(__file__).parent.parent / "out" / "error_coverage"
 PICTURE = Path(__file__).parent.parent / "docs" / "errors-coverage.png"
+SHOWN = {50: 0.67449, 68: 0.99446, 90: 1.64485}  # per cent: standard errors to either side
 LEVELS = (15, 25, 50)  # 255 sigma
+KINDS = ("told", "map", "blind")
 WIDTH = 2.0  # pixels, of the Gaussian for local contrast
 OPTIONS: dict[str, dict[str, Any]] = {
     "fast": {"quality": "fast"},
@@ -50,93 +54,133 @@ class Trial(NamedTuple):
     channel_axis: int | None = None
 
 
+class Row(NamedTuple):
+    """How images are denoised, and the trials, each made when it is its turn."""
+
+    options: dict[str, Any]
+    trials: list[Callable[[], Trial]]
+
+
 def main() -> None:
-    rows = [f"{name} {level}{kind}" for kind in ("", " map", " blind") for name in OPTIONS for level in LEVELS]
+    names = [f"{name} {level} {kind}" for kind in KINDS for name in OPTIONS for level in LEVELS]
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("rows", nargs="*", metavar="ROW", help=f"of {', '.join([*rows, 'cc15'])}")
+    parser.add_argument("rows", nargs="*", metavar="ROW", help=f"of {', '.join([*names, 'cc15'])}")
+    parser.add_argument("--every", type=int, default=1, metavar="N")
     parser.add_argument("--data", type=Path)
     arguments = parser.parse_args()
-    for row in arguments.rows or [*rows, "cc15"]:
-        found = measured(row, arguments.data)
-        print(row, json.dumps(found), flush=True)
+    for name in arguments.rows or [*names, "cc15"]:
+        found = measured(name, row_of(name, arguments.data), arguments.every)
+        print(name, json.dumps(found), flush=True)
         before = json.loads(RESULT.read_text())["rows"] if RESULT.exists() else {}
-        write_record(RESULT, {"first_seed": FIRST_SEED, "rows": {**before, row: found}})
+        write_record(RESULT, {"first_seed": FIRST_SEED, "rows": {**before, name: found}})
     draw(json.loads(RESULT.read_text())["rows"])
 
 
-def measured(row: str, data: Path | None) -> dict[str, Any]:
-    """One row of the record."""
-    start = time.process_time()
-    if row == "cc15":
-        options, trials = {}, list(of_cc15(data))
-    else:
-        name, level, kind = (*row.rsplit(maxsplit=1), "") if row[-1].isdigit() else _parted(row)
-        options, trials = OPTIONS[name], list(of_bsd68(int(level) / 255, kind, data))
-    ratios, contrasts, gaps, stated = [], [], [], []
-    for trial in trials:
-        found = denoise(
-            trial.noisy, trial.sigma, white=1.0, channel_axis=trial.channel_axis, return_error=True, **options
-        )
-        error = np.abs(found.pixels - trial.clean)
-        ratios.append((error / np.maximum(found.error, 1e-9)).ravel())
-        contrasts.append(local_contrast(trial.clean, trial.channel_axis).ravel())
-        true = -10.0 * np.log10(np.mean(np.square(error), dtype=np.float64))
-        gaps.append(float(found.predicted.psnr - true))
-        stated.append(found.predicted.stderr)
-    ratio, third = np.concatenate(ratios), third_of(np.concatenate(contrasts))
+def row_of(name: str, data: Path | None) -> Row:
+    """By its name: a denoiser, a level, and what is told of the noise; or CC15."""
+    if name == "cc15":
+        paths = sorted((bsds500.data_folder(data) / "cc15").glob("*_real.png"))
+        return Row({}, [partial(of_cc15, path) for path in paths])
+    denoiser, level, kind = name.rsplit(maxsplit=2)
+    sigma = int(level) / 255
+    return Row(
+        OPTIONS[denoiser], [partial(of_bsd68, path, i, sigma, kind) for i, path in enumerate(bsds500.bsd68(data))]
+    )
+
+
+def measured(name: str, row: Row, every: int) -> dict[str, Any]:
+    """One row of the record, from one line for each image."""
+    trials = row.trials[::every]
+    thirds = np.quantile(np.concatenate([contrast_of(trial()).ravel()[::4] for trial in trials]), [1 / 3, 2 / 3])
+    path = UNFINISHED / f"{name.replace(' ', '-')}-{every}.jsonl"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    done = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+    for trial in trials[len(done) :]:
+        done.append(of_one(trial(), row.options, thirds))
+        with path.open("a") as file:
+            file.write(json.dumps(done[-1]) + "\n")
+    inside, pixels, inside_third, pixels_third = (
+        np.sum([one[key] for one in done], axis=0) for key in ("inside", "pixels", "inside_third", "pixels_third")
+    )
+    foretold = [one for one in done if np.isfinite(one["foretold"])]
+    gaps = np.array([one["foretold"] - one["true"] for one in foretold])
+    path.unlink()
     return {
-        "images": len(trials),
-        "coverage": {str(part): round(float(np.mean(ratio < wide)), 4) for part, wide in SHOWN.items()},
-        "coverage_90_by_third": [round(float(np.mean(ratio[third == k] < SHOWN[90])), 4) for k in range(3)],
+        "images": len(done),
+        "coverage": {str(part): round(float(hits / pixels), 4) for part, hits in zip(SHOWN, inside, strict=True)},
+        "coverage_90_by_third": [round(float(part), 4) for part in inside_third / pixels_third],
+        "psnr_withheld": len(done) - len(foretold),
         "psnr_mean_absolute_error": round(float(np.mean(np.abs(gaps))), 4),
         "psnr_worst_error": round(float(np.max(np.abs(gaps))), 4),
         "psnr_mean_error": round(float(np.mean(gaps)), 4),
-        "psnr_stated_error": round(float(np.sqrt(np.mean(np.square(stated)))), 4),
-        "processor_seconds": round(time.process_time() - start, 1),
+        "psnr_stated_error": round(float(np.sqrt(np.mean([one["stated"] ** 2 for one in foretold]))), 4),
+        "processor_seconds": round(float(np.sum([one["seconds"] for one in done])), 1),
         "commit": running_commit(),
+    }
+
+
+def of_one(trial: Trial, options: dict[str, Any], thirds: FloatArray) -> dict[str, Any]:
+    """How many pixels of an image are inside their intervals, and its PSNR."""
+    start = time.process_time()
+    found = denoise(trial.noisy, trial.sigma, white=1.0, channel_axis=trial.channel_axis, return_error=True, **options)
+    error = np.abs(found.pixels - trial.clean)
+    ratio = error / np.maximum(found.error, 1e-9)
+    third = np.digitize(contrast_of(trial), thirds)
+    narrow = [ratio[third == k] for k in range(3)]
+    return {
+        "inside": [int(np.count_nonzero(ratio < wide)) for wide in SHOWN.values()],
+        "pixels": ratio.size,
+        "inside_third": [int(np.count_nonzero(part < SHOWN[90])) for part in narrow],
+        "pixels_third": [part.size for part in narrow],
+        "true": -10.0 * float(np.log10(np.mean(np.square(error), dtype=np.float64))),
+        "foretold": found.predicted.psnr,
+        "stated": found.predicted.stderr,
+        "seconds": time.process_time() - start,
     }
 
 
 def draw(rows: dict[str, Any]) -> None:
     """Covered against said, and 90 % intervals by contrast, of all rows that there are."""
-    figure = Figure(figsize=(9, 4.2), layout="constrained")
+    figure = Figure(figsize=(10, 4.6), layout="constrained")
     whole, parts = figure.subplots(1, 2)
+    colours = {"default": "C0", "fast": "C1", "patch7 eb": "C2", "cc15": "C3"}
     for row, found in rows.items():
-        whole.plot(list(SHOWN), [100 * part for part in found["coverage"].values()], marker="o", label=row)
-        parts.plot([1, 2, 3], [100 * part for part in found["coverage_90_by_third"]], marker="o")
+        name = row if row == "cc15" else row.rsplit(maxsplit=2)[0]
+        style = {"color": colours[name], "marker": "o", "alpha": 0.7}
+        whole.plot(list(SHOWN), [100 * part for part in found["coverage"].values()], **style)
+        parts.plot([1, 2, 3], [100 * part for part in found["coverage_90_by_third"]], **style)
+    for name, colour in colours.items():
+        whole.plot([], [], color=colour, marker="o", label=name)
     whole.plot([50, 90], [50, 90], color="grey", linestyle=":")
-    whole.set(xlabel="said, %", ylabel="covered, %", title="all pixels")
-    whole.legend(fontsize=7)
+    whole.set(xlabel="said, %", ylabel="covered, %", title="all pixels; a line for each level and kind of noise")
+    whole.legend()
     parts.axhspan(82, 96, color="grey", alpha=0.15)
     parts.set(title="90 % intervals, by contrast", xticks=[1, 2, 3], xticklabels=["low", "middle", "high"])
     save_figure(figure, PICTURE)
 
 
-def _parted(row: str) -> tuple[str, str, str]:
-    name, level, kind = row.rsplit(maxsplit=2)
-    return name, level, kind
-
-
-def of_bsd68(sigma: float, kind: str, data: Path | None) -> Iterator[Trial]:
+def of_bsd68(path: Path, number: int, sigma: float, kind: str) -> Trial:
     """Known noise; a map of it, from half to three halves of the level across; or nothing told."""
-    for number, path in enumerate(bsds500.bsd68(data)):
-        clean = read_grey(path) / np.float32(255)
+    clean = read_grey(path) / np.float32(255)
+    noise = with_noise(np.zeros_like(clean), number, sigma)
+    if kind == "map":
         across = np.linspace(0.5, 1.5, clean.shape[1], dtype=np.float32) * np.ones_like(clean)
-        noise = with_noise(np.zeros_like(clean), number, sigma)
-        if kind == "map":
-            yield Trial(clean, clean + across * noise, sigma * across)
-        else:
-            yield Trial(clean, clean + noise, None if kind == "blind" else sigma)
+        return Trial(clean, clean + across * noise, sigma * across)
+    return Trial(clean, clean + noise, None if kind == "blind" else sigma)
 
 
-def of_cc15(data: Path | None) -> Iterator[Trial]:
-    """A camera's pictures; the mean of many shots stands for the truth."""
-    for path in sorted((bsds500.data_folder(data) / "cc15").glob("*_real.png")):
-        noisy, clean = (
-            np.asarray(read_image(file).pixels / np.float32(255), np.float32)
-            for file in (path, path.with_name(path.name.replace("_real", "_mean")))
-        )
-        yield Trial(clean, noisy, None, -1)
+def of_cc15(path: Path) -> Trial:
+    """A camera's picture; the mean of many shots stands for the truth."""
+    noisy, clean = (
+        np.asarray(read_image(file).pixels / np.float32(255), np.float32)
+        for file in (path, path.with_name(path.name.replace("_real", "_mean")))
+    )
+    return Trial(clean, noisy, None, -1)
+
+
+def contrast_of(trial: Trial) -> FloatArray:
+    """Local contrast of the clean image."""
+    return local_contrast(trial.clean, trial.channel_axis)
 
 
 def local_contrast(image: FloatArray, channel_axis: int | None = None) -> FloatArray:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from math import isfinite
 from typing import Any
 
 from heatprior.app.choices import Choice, target_name
@@ -59,7 +60,8 @@ def denoise_whole(picture: OpenedPicture, choice: Choice, progress: Progress) ->
     if choice.error:
         found = denoise(picture.values, level, return_error=True, **keywords)
         told |= {"result": picture.add(found.pixels, image, found.error), "errors": True}
-        told["predicted"] = f"{found.predicted.psnr:.1f} dB"
+        if isfinite(found.predicted.psnr):
+            told["predicted"] = f"{found.predicted.psnr:.1f} dB"
     else:
         told["result"] = picture.add(denoise(picture.values, level, **keywords), image)
     return {**told, "seconds": round(time.perf_counter() - start, 2)}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from math import isfinite
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from heatprior.images import ImageFile
     from heatprior.noise.estimation import NoiseReport
     from heatprior.restoration.options import Options
-    from heatprior.restoration.standard_errors import PredictedPsnr
+    from heatprior.restoration.predicted_quality import PredictedPsnr
     from heatprior.restoration.surprise import Surprise
 
 PATCH = 7  # pixels along the side of the patches by which noise is estimated
@@ -70,7 +71,6 @@ def denoise_file(job: Job, progress: Callable[[float], None], request: Request) 
     surprise = None if request.error is None else _surprise(image, result, request)
     if surprise is not None and surprise.reason:
         typer.echo(f"heatprior: warning: {job.source}: {surprise.reason}; errors may be larger", err=True)
-        result = result._replace(predicted=None)  # the noise is not what the risk is estimated from
     if request.compare:
         _draw(image, result, None if surprise is None else surprise.p, picture_beside(job.target))
     if result.noise is not None:
@@ -133,7 +133,7 @@ def _holding_errors(image: ImageFile) -> ImageFile:
 def _besides(result: Result) -> str:
     """What else is known of the result."""
     words = "" if result.noise is None else f"; noise {_in_words(result.noise)}"
-    if result.predicted is not None:
+    if result.predicted is not None and isfinite(result.predicted.psnr):
         words += f"; expected PSNR {result.predicted.psnr:.1f} ± {result.predicted.stderr:.1f} dB"
     return words
 

@@ -14,14 +14,14 @@ from heatprior.pixels.inputs import as_channels, integer_limits
 from heatprior.restoration.channelwise import carried_out
 from heatprior.restoration.options import Keywords, Options
 from heatprior.restoration.planning import Plan, Together, planned
-from heatprior.restoration.standard_errors import (
+from heatprior.restoration.predicted_quality import (
+    Ingredients,
     PredictedPsnr,
-    Probe,
-    calibration_on,
-    probe,
-    probed_variance,
-    psnr_by_risk,
+    ingredients,
+    predicted,
+    risk_table_on,
 )
+from heatprior.restoration.standard_errors import Probe, calibration_on, one_level, probe, probed_variance
 
 LEAST_LEVEL = 1e-6  # of full scale
 SEED = 0  # of the probe: the same image has the same errors
@@ -50,7 +50,8 @@ def predicted_psnr(
 ) -> PredictedPsnr:
     """The PSNR that `denoise` of the same arguments will reach, in dB, and its standard error: without the truth.
 
-    By Stein's unbiased risk estimate; the image is denoised twice. `denoise(…, return_error=True)` gives it as well.
+    The image is denoised twice; `denoise(…, return_error=True)` gives the prediction as well. Both numbers are NaN if
+    the noise is not what was told (clipped at black or white, say) or the image is unlike any photograph.
 
     Examples
     --------
@@ -77,6 +78,12 @@ class Probed(NamedTuple):
         """That of the errors by the derivative alone: (..., channels, H, W)."""
         return probed_variance(self.found, self.alike)
 
+    def ingredients(self) -> Ingredients:
+        """What the risk is estimated from: of all channels but transparency."""
+        removed = as_channels(self.noisy - self.clean, self.plan.channel_axis)
+        kept = slice(None, -1 if self.plan.has_alpha else None)
+        return ingredients(removed[..., kept, :, :], Probe(*(values[..., kept, :, :] for values in self.found)))
+
 
 def probed(image: ArrayLike, sigma: ArrayLike | None, options: Options, progress: Progress | None = None) -> Probed:
     """The image denoised, and once more with some noise added to it."""
@@ -96,14 +103,18 @@ def denoise_with_error(
     """As `denoise`, which it runs twice; see `standard_errors` for why that tells the errors."""
     done = probed(image, sigma, options, progress)
     plan, axis, full = done.plan, done.plan.channel_axis, done.plan.full
-    table = calibration_on(plan.card, plan.method)
-    variance = table.variance(done.variance / full**2, done.levels / full)
+    variance = calibration_on(plan.card, plan.method).variance(done.variance / full**2, _over(done.levels, full))
     error = np.empty(done.noisy.shape, np.float32)
     as_channels(error, axis)[...] = np.where(done.found.drawn == 0.0, 0.0, full * np.sqrt(variance))
-    noisy, clean = (as_channels(values, axis) for values in (done.noisy, done.clean))
-    doubt = _doubt(plan.report)
-    predicted = psnr_by_risk(noisy, clean, np.square(done.levels), done.found, full, doubt=doubt, alike=done.alike)
-    return DenoisedWithError(_as_type(done.clean, plan.pixels.dtype), error, predicted, plan.report)
+    parts, table = done.ingredients(), risk_table_on(plan.card, plan.method)
+    levels = done.levels[..., : parts.known.shape[-3], :, :]
+    quality = predicted(parts, levels, full, table=table, doubt=_doubt(plan.report), alike=done.alike)
+    return DenoisedWithError(_as_type(done.clean, plan.pixels.dtype), error, quality, plan.report)
+
+
+def _over(levels: FloatArray, full: float) -> FloatArray:
+    """Levels over full scale, one number for all pixels if they are one."""
+    return np.broadcast_to(one_level(levels) / full, levels.shape)
 
 
 def noise_like(plan: Plan, rng: np.random.Generator) -> FloatArray:

@@ -1,4 +1,4 @@
-"""How far a denoised image may be from the truth, pixel by pixel, and on the whole: from one probe of the denoiser.
+"""How far each pixel of a denoised image may be from the truth: from one probe of the denoiser.
 
 For a posterior mean f(y) = E[X | Y = y] the covariance of what remains unknown is C times its derivative, Cov[X | Y] =
 J_f(y) C: Tweedie's formula, differentiated once more. So one more run of the very same denoiser, on the image with a
@@ -9,14 +9,14 @@ need no model, since what is probed is their average. Neighbouring pixels share 
 Denoisers that are not quite posterior means (averages, splitting, tuned priors) have errors of nearly this size; how
 nearly is measured on validation images and kept on the prior's card (`Calibration`).
 
-The same probe gives Stein's unbiased risk estimate: E ‖f − x‖² = E ‖f − y‖² − tr C + 2 tr J C, the PSNR without truth.
+The same probe tells the PSNR without the truth (`predicted_quality`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -30,6 +30,7 @@ TRUNCATED = 3.0  # widths at which the Gaussian ends
 LEAST_PART, MOST_PART = 1e-3, 4.0  # of the variance of the noise: no pixel is known better, or worse
 CARD_ENTRY, COLUMNS = "standard_errors", ("sigmas", "probed", "actual", "powers")
 LEAST_SIGMA = 1e-9  # has a logarithm
+Table = TypeVar("Table")
 
 
 class Probe(NamedTuple):
@@ -37,13 +38,6 @@ class Probe(NamedTuple):
 
     drawn: FloatArray  # n, (..., H, W)
     answer: FloatArray  # (f(y + n/10) − f(y)) · 10
-
-
-class PredictedPsnr(NamedTuple):
-    """The PSNR that a denoised image is expected to have, in dB, and the standard error of that."""
-
-    psnr: float
-    stderr: float
 
 
 @dataclass(frozen=True)
@@ -69,28 +63,38 @@ class Calibration:
 
     def variance(self, probed: FloatArray, sigma: FloatArray) -> FloatArray:
         """Of the error, given the probed variance and the level of the noise: (..., H, W)."""
-        # One level for all pixels has strides of zero: it is looked up once.
-        level = sigma[..., :1, :1] if sigma.ndim >= 2 and not any(sigma.strides[-2:]) else sigma
-        noise = np.maximum(np.square(level), LEAST_SIGMA**2)
+        noise = np.maximum(np.square(one_level(sigma)), LEAST_SIGMA**2)
         place = np.log(noise) / 2.0
         usual, actual, power = (
-            np.exp(np.interp(place, np.log(self.sigmas), np.log(values)))
+            np.exp(np.interp(place, np.log(self.sigmas), np.log(values))).astype(probed.dtype)
             for values in (self.probed, self.actual, self.powers)
         )
         part = actual * np.power(np.maximum(probed / noise, LEAST_PART) / usual, power)
         return np.asarray(np.clip(part, LEAST_PART, MOST_PART) * noise)
 
 
+def one_level(levels: FloatArray) -> FloatArray:
+    """Levels (..., H, W) as (..., 1, 1) if one number was broadcast over the pixels: it is looked up once."""
+    return levels[..., :1, :1] if levels.ndim >= 2 and not any(levels.strides[-2:]) else levels
+
+
 def calibration_on(card: Mapping[str, Any], method: str) -> Calibration:
     """What a prior's card says of a method; if it says nothing, the probed variance is taken as it is."""
-    entry = card.get(CARD_ENTRY)
-    if entry is None:
-        return Calibration()
+    return columns_on(card, CARD_ENTRY, method, COLUMNS, Calibration) or Calibration()
+
+
+def columns_on(
+    card: Mapping[str, Any], entry: str, method: str, names: Sequence[str], make: Callable[..., Table]
+) -> Table | None:
+    """A table by noise level that a prior's card has for a method, made from its columns; None if it has none."""
+    tables = card.get(entry)
+    if tables is None:
+        return None
     try:
-        table = entry.get(method)
-        return Calibration(*(tuple(table[key]) for key in COLUMNS)) if table else Calibration()
+        table = tables.get(method)
+        return make(*(tuple(table[name]) for name in names)) if table else None
     except (AttributeError, InvalidInputError, KeyError, TypeError, ValueError) as error:
-        raise PriorFileError(f'"{CARD_ENTRY}" of the prior\'s card: {error}') from error
+        raise PriorFileError(f'"{entry}" of the prior\'s card: {error}') from error
 
 
 def probe(
@@ -116,37 +120,3 @@ def probed_variance(found: Probe, alike: float = 1.0) -> FloatArray:
     weights = gaussian_filter(known.astype(np.float32), over, mode="nearest", truncate=TRUNCATED)
     sums = gaussian_filter(np.where(known, product, 0.0), over, mode="nearest", truncate=TRUNCATED)
     return np.where(known, np.maximum(sums / np.maximum(weights, 1e-6), 0.0), np.nan)
-
-
-def psnr_by_risk(
-    noisy: FloatArray,
-    clean: FloatArray,
-    variance: FloatArray,
-    found: Probe,
-    white: float,
-    *,
-    doubt: float = 0.0,
-    alike: float = 1.0,
-) -> PredictedPsnr:
-    """The PSNR by Stein's unbiased risk estimate; `variance` is that of the noise of every pixel.
-
-    Its error has three parts: the noise has not exactly the variance that it should have (as far as the denoiser does
-    not see that), one draw is not the trace, and `doubt`, the relative error of the variance where that was estimated.
-    The first two are those of white noise on as many pixels as count, of `alike` one.
-    """
-    product = found.drawn * found.answer
-    known = np.isfinite(product)
-    count = int(known.sum()) / alike
-    if not count:
-        raise InvalidInputError("every pixel of the image is missing; nothing is known of its quality")
-    variance = np.broadcast_to(variance, known.shape)[known]
-    whole, squares = float(variance.mean()), float(np.square(variance).mean())
-    trace, size = float(product[known].mean()), float(np.mean(np.square(found.answer[known]))) * whole
-    risk = float(np.mean(np.square(clean[known] - noisy[known]))) - whole + 2.0 * trace
-    by_noise = 2.0 * (squares - 4.0 * whole * trace + 4.0 * size) + 4.0 * whole * max(risk, 0.0)
-    by_draw = 8.0 * max(size - trace**2, 0.0)
-    by_level = abs(2.0 * trace - whole) * doubt
-    error = float(np.sqrt((max(by_noise, 0.0) + by_draw) / count + by_level**2))
-    risk = max(risk, error / 2.0, LEAST_PART * whole)  # an estimate of nearly nothing may come out negative
-    decibels = 10.0 / np.log(10.0)
-    return PredictedPsnr(float(decibels * np.log(white**2 / risk)), float(decibels * error / risk))
