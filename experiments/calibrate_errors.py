@@ -1,16 +1,16 @@
 """How far the errors of a denoiser are from what a probe of it says: tables for the cards of shipped priors.
 
-    python experiments/calibrate_errors.py [PRIOR ...] [--ship]
+    python experiments/calibrate_errors.py [PRIOR ...] [--side N] [--ship]
 
-On the middle 256×256 pixels of the 32 validation images (noise of image i by seed 1000 + i), at five noise levels.
+On the 32 validation images (noise of image i by seed 1000 + i), or the middle N×N pixels of each, at five noise levels.
 
 Error bars (`standard_errors` on the card): the power is the one at which 90 % intervals cover most evenly the three
 thirds of the pixels by local contrast of the clean image, and the scale the one at which they cover 90 % of all.
 
 Risk (`risk` on the card): the parts by which it is estimated, by least squares of the relative error; `spread` is how
 far the risk of an image then is from that of a fit to all others; `stein` is the trace by the noise that is in the
-images, n · (f − x), over the probed one. Each prior is added to experiments/results/calibrate_errors.json; with --ship
-the tables go onto the cards.
+images, n · (f − x), over the probed one, shrunk towards one as far as chance may explain the difference. Each prior is
+added to experiments/results/calibrate_errors.json; with --ship the tables go onto the cards.
 """
 
 from __future__ import annotations
@@ -38,34 +38,36 @@ from heatprior.zoo import FOLDER
 
 RESULT = Path(__file__).parent / "results" / "calibrate_errors.json"
 LEVELS = (5, 15, 25, 50, 100)  # 255 sigma
-POWERS = np.arange(0.5, 4.01, 0.25)
-SIDE = 256
+POWERS = np.arange(0.5, 8.01, 0.25)
 METHODS = {"patch7": "eb", "fast7": "hqs", "tuned": "hqs", "mixture": "hqs"}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("priors", nargs="*", metavar="PRIOR", help=f"of {', '.join(METHODS)}")
+    parser.add_argument("--side", type=int, metavar="N")
     parser.add_argument("--data", type=Path)
     parser.add_argument("--ship", action="store_true")
     arguments = parser.parse_args()
-    images = [middle(read_grey(path)) / np.float32(255) for path in bsds500.validation(arguments.data)]
+    whole = [read_grey(path) / np.float32(255) for path in bsds500.validation(arguments.data)]
+    images = [image if arguments.side is None else middle(image, arguments.side) for image in whole]
     for name in arguments.priors or METHODS:
         tables = fitted(images, name, METHODS[name])
         print(f"{name}: {json.dumps(tables)}", flush=True)
-        before = json.loads(RESULT.read_text())["tables"] if RESULT.exists() else {}
-        record = {"images": len(images), "side": SIDE, "first_seed": FIRST_SEED}
-        write_record(RESULT, {**record, "tables": {**before, name: tables}})
+        before = json.loads(RESULT.read_text())["priors"] if RESULT.exists() else {}
+        entry = {"side": arguments.side, "tables": tables}
+        record = {"images": len(images), "first_seed": FIRST_SEED, "priors": {**before, name: entry}}
+        write_record(RESULT, record)
         if arguments.ship:
             path = FOLDER / f"{name}.safetensors"
             contents = read_prior_file(path)
             write_prior_file(path, PriorFile(contents.kind, contents.tensors, {**contents.card, **tables}))
 
 
-def middle(image: FloatArray) -> FloatArray:
-    """The middle SIDE×SIDE pixels."""
-    top, left = ((length - SIDE) // 2 for length in image.shape)
-    return np.asarray(image[top : top + SIDE, left : left + SIDE])
+def middle(image: FloatArray, side: int) -> FloatArray:
+    """The middle side×side pixels."""
+    top, left = ((length - side) // 2 for length in image.shape)
+    return np.asarray(image[top : top + side, left : left + side])
 
 
 def fitted(images: list[FloatArray], name: str, method: str) -> dict[str, Any]:
@@ -90,10 +92,10 @@ def by_column(names: tuple[str, ...], rows: Sequence[tuple[float, ...]]) -> dict
 
 def error_bars(images: list[FloatArray], found: list[Probed], sigma: float) -> tuple[float, float, float]:
     """The typical probed variance, what the error then is, and the power."""
-    error = np.array([np.abs(one.clean - clean) / sigma for one, clean in zip(found, images, strict=True)])
-    part = np.maximum(np.array([one.variance[0] / sigma**2 for one in found]), standard_errors.LEAST_PART)
+    error = together([np.abs(one.clean - clean) / sigma for one, clean in zip(found, images, strict=True)])
+    part = np.maximum(together([one.variance / sigma**2 for one in found]), standard_errors.LEAST_PART)
     usual = float(np.exp(np.mean(np.log(part))))
-    thirds = third_of(np.array([local_contrast(clean) for clean in images]))
+    thirds = third_of(together([local_contrast(clean) for clean in images]))
     wanted = SHOWN[90]
     best = (np.inf, 1.0, 1.0)
     for power in POWERS:
@@ -111,12 +113,24 @@ def risk(images: list[FloatArray], found: list[Probed], sigma: float) -> tuple[f
     noise = [one.noisy - clean for one, clean in zip(found, images, strict=True)]
     traces = np.array([np.mean(one.trace, dtype=np.float64) for one in parts])
     structure = np.array([np.mean(one.blurred - one.of_noise, dtype=np.float64) for one in parts])
-    stein = np.mean([np.mean(n * e, dtype=np.float64) for n, e in zip(noise, errors, strict=True)]) / traces.mean()
+    actual = np.array([np.mean(n * e, dtype=np.float64) for n, e in zip(noise, errors, strict=True)])
     true = np.array([np.mean(np.square(error), dtype=np.float64) for error in errors])
     design = np.stack([np.full(len(true), sigma**2), traces, structure], axis=1) / true[:, None]
     weights = least_squares(design)
     others = [design[k] @ least_squares(np.delete(design, k, axis=0)) - 1.0 for k in range(len(true))]
-    return float(stein), *weights, float(np.sqrt(np.mean(np.square(others))))
+    return shrunk_ratio(actual, traces), *weights, float(np.sqrt(np.mean(np.square(others))))
+
+
+def shrunk_ratio(actual: FloatArray, probed: FloatArray) -> float:
+    """Σ actual / Σ probed, moved towards one by the part of the squared difference that its variance explains."""
+    beyond = actual.sum() / probed.sum() - 1.0
+    chance = np.sum(np.square(actual - (1.0 + beyond) * probed)) / probed.sum() ** 2
+    return float(1.0 + beyond * max(1.0 - chance / beyond**2, 0.0))
+
+
+def together(images: list[FloatArray]) -> FloatArray:
+    """The pixels of all images."""
+    return np.concatenate([image.ravel() for image in images])
 
 
 def least_squares(design: FloatArray) -> FloatArray:

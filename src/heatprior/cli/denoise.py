@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -76,7 +76,7 @@ def denoise(
         str | None,
         typer.Option(
             metavar="PRIOR",
-            help="A shipped prior by its name, or the path of a prior.  "
+            help="A shipped prior by its name, the path of one, or auto: the default blended with an adapted mixture.  "
             "[default: tuned; mixture with --adapt; fast7 with --fast, unless noise is correlated]",
         ),
     ] = None,
@@ -131,6 +131,7 @@ def denoise(
     from heatprior import load
     from heatprior.noise.profiles import NoiseProfile
     from heatprior.restoration.adaptation import as_mixture
+    from heatprior.restoration.blending import AUTO
     from heatprior.restoration.options import Options
 
     level = noise_level(sigma)
@@ -147,7 +148,11 @@ def denoise(
     if todo is None:
         return
     say_if_compiling()
-    model = None if prior is None else as_mixture(load(prior)) if adapt else load(prior)
+    if adapt and prior == AUTO:
+        raise typer.BadParameter("--prior auto adapts where that helps; leave out --adapt")
+    model: Any = prior
+    if prior is not None and prior != AUTO:
+        model = as_mixture(load(prior)) if adapt else load(prior)
     options = Options(profile or noise.value, quality, model, method.value, adapt, scales, white=white)
     carry_out(todo, partial(denoise_file, request=Request(level, options, compare, place)), output)
 

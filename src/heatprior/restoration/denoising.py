@@ -13,6 +13,7 @@ from heatprior.lazy import room_of
 from heatprior.noise.estimation import NoiseReport
 from heatprior.noise.profiles import NoiseProfile
 from heatprior.priors.protocol import DiffusedPrior
+from heatprior.restoration.blending import AUTO
 from heatprior.restoration.channelwise import carried_out
 from heatprior.restoration.denoising_errors import DenoisedWithError, denoise_with_error
 from heatprior.restoration.options import Keywords, Options
@@ -72,7 +73,8 @@ def denoise(
     for mixtures; other priors take it for white noise of the same strength.
     `quality` is "fast", "default" or "best": docs/quality.md says what they take and give.
     `prior` is the name of a shipped prior, the path of one, or any `DiffusedPrior` on square patches
-    or on whole images (`ImagePrior`), instead of the one that belongs to the quality.
+    or on whole images (`ImagePrior`), instead of the one that belongs to the quality. "auto" blends that one with an
+    adapted mixture as far as Stein's risk says it helps this image; it takes several times as long.
     `method` is "hqs", half-quadratic splitting, or "eb", one step of empirical Bayes: faster, less good.
     `adapt` fits the prior to the image first, without any clean pixel, if it is a mixture: better, and slower.
     `scales` is at how many sizes the image is denoised, at most: 2 means at half its size as well, where patches see
@@ -98,9 +100,9 @@ def denoise(
     """
     options = Options(noise, quality, prior, method, adapt, scales, channel_axis, white)
     if room := room_of(image):
-        if quality == "best" or return_error or options.profile is not None:
+        if quality == "best" or return_error or options.profile is not None or prior == AUTO:
             raise InvalidInputError(
-                "blocks are denoised at quality 'fast' or 'default', without a noise profile and without errors"
+                "blocks are denoised by one prior at quality 'fast' or 'default', without a noise profile or errors"
             )
         given = prior_name(quality, density=adapt) if prior is None else prior
         lazy: NDArray[Any] = room.denoise(

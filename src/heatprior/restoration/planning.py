@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -21,6 +22,7 @@ from heatprior.pixels.channels import ALONE, COLOUR, is_alpha, mixed
 from heatprior.pixels.gaps import with_all_or_no_channel_missing
 from heatprior.pixels.inputs import as_channels, as_noise_level, as_pixels, as_white, warn_of_unlikely_units
 from heatprior.restoration.adaptation import as_mixture
+from heatprior.restoration.blending import AUTO, blended
 from heatprior.restoration.options import Options
 from heatprior.restoration.qualities import QUALITIES, Denoiser, over_symmetries, prior_name
 from heatprior.restoration.recipes import EVERY_SCALE, Recipe, usual_scales
@@ -125,6 +127,8 @@ def _check(options: Options, sigma: ArrayLike | None) -> None:
         raise InvalidInputError(f"scales is {scales!r}; expected a whole number of at least 1")
     if options.quality not in QUALITIES:
         raise InvalidInputError(f"quality is {options.quality!r}; expected {', '.join(map(repr, QUALITIES))}")
+    if options.prior == AUTO and options.adapt:
+        raise InvalidInputError("prior 'auto' is adapted where that helps; leave out adapt")
     check_kind("auto" if options.profile is not None else str(options.noise))
     if sigma is not None and options.noise != "auto":
         raise InvalidInputError("noise is for images whose noise is estimated; leave out sigma, or noise")
@@ -132,11 +136,17 @@ def _check(options: Options, sigma: ArrayLike | None) -> None:
 
 def _denoiser(options: Options, *, correlated: bool) -> tuple[Denoiser, Mapping[str, Any]]:
     """What denoises a channel, and the card of its prior."""
+    if options.prior == AUTO:
+        usual, card = _denoiser(replace(options, prior=None), correlated=correlated)
+        if correlated:
+            return usual, card
+        fitted, _ = _denoiser(replace(options, prior=None, quality="default", adapt=True), correlated=False)
+        return blended(usual, fitted), card
     name = prior_name(options.quality, density=options.adapt, correlated=correlated)
     chosen = shipped(name) if options.prior is None else options.prior
     model = as_mixture(chosen) if options.adapt else as_prior(chosen)
-    usual = min(usual_scales(model, options.method), SCALES_OF_CORRELATED_NOISE if correlated else EVERY_SCALE)
-    recipe = Recipe(METHODS[options.method], options.adapt, options.scales or usual)
+    most = min(usual_scales(model, options.method), SCALES_OF_CORRELATED_NOISE if correlated else EVERY_SCALE)
+    recipe = Recipe(METHODS[options.method], options.adapt, options.scales or most)
     return over_symmetries(partial(recipe.follow, prior=model), QUALITIES[options.quality].symmetries), model.card
 
 
