@@ -9,8 +9,9 @@ thirds of the pixels by local contrast of the clean image, and the scale the one
 
 Risk (`risk` on the card): the parts by which it is estimated, by least squares of the relative error; `spread` is how
 far the risk of an image then is from that of a fit to all others; `stein` is the trace by the noise that is in the
-images, n · (f − x), over the probed one, shrunk towards one as far as chance may explain the difference. Each prior is
-added to experiments/results/calibrate_errors.json; with --ship the tables go onto the cards.
+images, n · (f − x), over the probed one, shrunk towards one as far as chance may explain the difference. What is done
+is kept in out/calibrate_errors until a prior is whole, so that a run goes on where it was; the prior is then added to
+experiments/results/calibrate_errors.json, and with --ship the tables go onto its card.
 """
 
 from __future__ import annotations
@@ -37,6 +38,8 @@ from heatprior.store import PriorFile, read_prior_file, write_prior_file
 from heatprior.zoo import FOLDER
 
 RESULT = Path(__file__).parent / "results" / "calibrate_errors.json"
+UNFINISHED = Path(__file__).parent.parent / "out" / "calibrate_errors"
+EVERY = 3  # pixel counts for error bars
 LEVELS = (5, 15, 25, 50, 100)  # 255 sigma
 POWERS = np.arange(0.5, 8.01, 0.25)
 METHODS = {"patch7": "eb", "fast7": "hqs", "tuned": "hqs", "mixture": "hqs"}
@@ -52,7 +55,8 @@ def main() -> None:
     whole = [read_grey(path) / np.float32(255) for path in bsds500.validation(arguments.data)]
     images = [image if arguments.side is None else middle(image, arguments.side) for image in whole]
     for name in arguments.priors or METHODS:
-        tables = fitted(images, name, METHODS[name])
+        kept = UNFINISHED / f"{name}-{arguments.side}.jsonl"
+        tables = fitted(images, name, METHODS[name], kept)
         print(f"{name}: {json.dumps(tables)}", flush=True)
         before = json.loads(RESULT.read_text())["priors"] if RESULT.exists() else {}
         entry = {"side": arguments.side, "tables": tables}
@@ -62,6 +66,7 @@ def main() -> None:
             path = FOLDER / f"{name}.safetensors"
             contents = read_prior_file(path)
             write_prior_file(path, PriorFile(contents.kind, contents.tensors, {**contents.card, **tables}))
+        kept.unlink()
 
 
 def middle(image: FloatArray, side: int) -> FloatArray:
@@ -70,22 +75,26 @@ def middle(image: FloatArray, side: int) -> FloatArray:
     return np.asarray(image[top : top + side, left : left + side])
 
 
-def fitted(images: list[FloatArray], name: str, method: str) -> dict[str, Any]:
+def fitted(images: list[FloatArray], name: str, method: str, kept: Path) -> dict[str, Any]:
     """The two entries of a prior's card: for its method, columns by noise level."""
-    prior, errors, risks = load(name), [], []
-    for level in LEVELS:
+    prior = load(name)
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    done = [json.loads(line) for line in kept.read_text().splitlines()] if kept.exists() else []
+    for level in LEVELS[len(done) :]:
         sigma = level / 255
         noisy = [with_noise(clean, number, sigma) for number, clean in enumerate(images)]
         found = [probed(image, sigma, Options(prior=prior, method=method, white=1.0)) for image in noisy]
-        errors.append((sigma, *error_bars(images, found, sigma)))
-        risks.append((sigma, *risk(images, found, sigma)))
+        done.append([[sigma, *error_bars(images, found, sigma)], [sigma, *risk(images, found, sigma)]])
+        with kept.open("a") as file:
+            file.write(json.dumps(done[-1]) + "\n")
+    errors, risks = zip(*done, strict=True)
     return {
         standard_errors.CARD_ENTRY: {method: by_column(standard_errors.COLUMNS, errors)},
         predicted_quality.CARD_ENTRY: {method: by_column(predicted_quality.COLUMNS, risks)},
     }
 
 
-def by_column(names: tuple[str, ...], rows: Sequence[tuple[float, ...]]) -> dict[str, list[float]]:
+def by_column(names: tuple[str, ...], rows: Sequence[Sequence[float]]) -> dict[str, list[float]]:
     """Rows as a table of columns, rounded."""
     return {name: [round(float(row[k]), 6) for row in rows] for k, name in enumerate(names)}
 
@@ -129,8 +138,8 @@ def shrunk_ratio(actual: FloatArray, probed: FloatArray) -> float:
 
 
 def together(images: list[FloatArray]) -> FloatArray:
-    """The pixels of all images."""
-    return np.concatenate([image.ravel() for image in images])
+    """Every third pixel of all images."""
+    return np.concatenate([image.ravel()[::EVERY] for image in images])
 
 
 def least_squares(design: FloatArray) -> FloatArray:
