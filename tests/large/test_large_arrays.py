@@ -111,6 +111,18 @@ def test_the_noise_is_found_once_from_squares_whatever_the_blocks():
     np.testing.assert_array_equal(first, known)
 
 
+@pytest.mark.parametrize("kind", ["uint16", "float32"])
+def test_images_far_from_filling_their_type_have_the_scale_that_is_likely(kind):
+    rng = np.random.default_rng(4)
+    ramp = 300.0 + 40.0 * np.sin(np.linspace(0, 9, 200))[:, None] * np.cos(np.linspace(0, 7, 230))
+    image = (ramp + rng.normal(0, 4, ramp.shape)).astype(kind)
+    whole = hp.denoise(image, 4, prior=PRIOR, method="eb")
+    lazy = hp.denoise(da.from_array(image, chunks=90), 4, prior=PRIOR, method="eb").compute()
+    np.testing.assert_array_equal(lazy, whole)
+    by_type = {"uint16": 65535, "float32": 1000}[kind]
+    assert not np.array_equal(hp.denoise(image, 4, prior=PRIOR, method="eb", white=by_type), whole)
+
+
 LAZY = da.zeros((64, 64), chunks=32, dtype=np.uint8)
 
 

@@ -62,8 +62,8 @@ def everything_but_chunks(path):
     return {str(p.relative_to(path)): p.read_bytes() for p in sorted(path.rglob("*")) if p.name in names}
 
 
-def by_planes(noisy, prior, **options):
-    return hp.denoise(noisy, SIGMA, prior=prior, method="eb", **options)
+def by_planes(noisy, prior, sigma=SIGMA):
+    return hp.denoise(noisy, sigma, prior=prior, method="eb")
 
 
 @pytest.mark.parametrize(("zarr_format", "shards"), [(2, None), (3, None), (3, (1, 1, 3, 64, 64))])
@@ -106,7 +106,7 @@ def test_a_run_goes_on_where_it_was_killed_with_the_same_bits(tmp_path, prior, r
     true = files.write_block
     monkeypatch.setattr(files, "write_block", lambda *a: (written.append(a), true(*a)))
     done = denoise_store(source, target, settings)
-    assert lines == 1 + 7
+    assert lines == 2 + 7  # what the run is, its full scale and noise, and blocks
     assert done.found == 7
     assert len(written) == done.blocks - 7
     for level in ("0", "1"):
@@ -213,6 +213,21 @@ def test_the_noise_is_estimated_for_every_channel(tmp_path, prior, rng):
     tifffile.imwrite(tmp_path / "a.ome.tif", noisy, metadata={"axes": "CYX"}, photometric="minisblack")
     done = denoise_store(tmp_path / "a.ome.tif", tmp_path / "b.ome.zarr", Settings(prior, "eb"))
     assert done.sigmas["0"] == pytest.approx([400, 1600], rel=0.05)
+
+
+@pytest.mark.parametrize("sigma", [None, 6.0])
+def test_full_scale_is_found_where_an_image_is_far_from_filling_its_type(tmp_path, prior, rng, sigma):
+    light = 400 + 90 * np.sin(np.linspace(0, 9, 200))[:, None] * np.cos(np.linspace(0, 7, 240))
+    noisy = (light + rng.normal(0, 6.0, light.shape)).astype(np.uint16)
+    zarr.create_array(tmp_path / "a.zarr", shape=noisy.shape, dtype=noisy.dtype, chunks=(64, 64))[...] = noisy
+    done = denoise_store(tmp_path / "a.zarr", tmp_path / "b.zarr", Settings(prior, "eb", sigma))
+    (found,) = done.sigmas[""]
+    assert found == pytest.approx(6.0, rel=0.1)
+    clean = zarr.open_array(tmp_path / "b.zarr", mode="r")[...]
+    if sigma is not None:
+        np.testing.assert_array_equal(clean, by_planes(noisy, prior, sigma))
+    by_type = hp.denoise(noisy, found, prior=prior, method="eb", white=65535)
+    assert np.std(clean - light) < 0.8 * np.std(by_type - light)
 
 
 def one_line(capsys, *arguments):

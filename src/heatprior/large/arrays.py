@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from heatprior.errors import InvalidInputError
 from heatprior.large.blocks import Levels, check_way, denoise_block, refuse_what_is_not_local
-from heatprior.large.samples import noise_of_squares, squares
+from heatprior.large.samples import full_scale_of_squares, noise_of_squares, squares
 from heatprior.lazy import is_lazy
 from heatprior.noise.estimation import NoiseReport, check_kind
 from heatprior.pixels.channels import MOSTLY
@@ -42,8 +42,8 @@ def denoise(
 ) -> da.Array:
     """As `hp.denoise(…, scales=1)`: a dask array of the same chunks. A map `sigma` may be a dask array too.
 
-    Without sigma, the noise is one level per channel, estimated from squares spread over the image when the first
-    block is computed.
+    Without sigma, the noise is one level per channel, and without white, full scale is what the type says or what is
+    likely: estimated from squares spread over the image when the first block is computed.
     """
     refuse_what_is_not_local(adapt=adapt, scales=scales)
     check_kind(noise)
@@ -53,8 +53,9 @@ def denoise(
         raise InvalidInputError("noise is for images whose noise is estimated; leave out sigma, or noise")
     stand_in = _stand_in(image)
     as_channels(stand_in, channel_axis)
-    full = _full_scale(white, image)
+    by_type = _full_scale(white, image)
     channels = _channels(image, channel_axis)
+    full = _likely_scale(channels, by_type, sigma) if white is None else by_type
     in_colour = channel_axis is not None and channels.shape[-3] in (3, 4)
     if in_colour and len(channels.chunks[-3]) > 1:
         raise InvalidInputError(
@@ -64,12 +65,12 @@ def denoise(
     fillings = 0 if image.dtype.kind != "f" else 1 + in_colour
     way = Way(as_prior(prior), method, (int(channels.shape[-2]), int(channels.shape[-1])), fillings)
     check_way(way)
-    alpha = _has_alpha(channels, full) if in_colour and channels.shape[-3] == 4 else False
+    alpha = _has_alpha(channels, by_type) if in_colour and channels.shape[-3] == 4 else False
     if sigma is None:
         levels = delayed(_levels_of)(_reports(channels, noise, "patch7", full), channels.ndim)
         cut = _Cut(levels)
     else:
-        cut = _Cut.of(sigma, stand_in, channels, channel_axis, full)
+        cut = _Cut.of(sigma, stand_in, channels, channel_axis, by_type)
     blocks = _blocks(channels, cut, delayed(way, pure=False), way, full, in_colour, alpha)
     clean = da.block(blocks)
     return clean[..., 0, :, :] if channel_axis is None else da.moveaxis(clean, -3, channel_axis)
@@ -85,7 +86,8 @@ def estimate_noise(
 ) -> NoiseReport:
     """One level per channel, from squares spread over the image: computed now; see `hp.estimate_noise`."""
     as_channels(_stand_in(image), channel_axis)
-    full, channels = _full_scale(white, image), _channels(image, channel_axis)
+    by_type, channels = _full_scale(white, image), _channels(image, channel_axis)
+    (full,) = compute(_likely_scale(channels, by_type, None)) if white is None else (by_type,)
     (reports,) = compute(_reports(channels, noise, prior, full))
     values = np.broadcast_to(_levels_of(reports, channels.ndim).sigma, channels.shape)
     sigma = values[..., 0, :, :] if channel_axis is None else np.moveaxis(values, -3, channel_axis)
@@ -138,9 +140,7 @@ def _cut_map(values: NDArray[Any], ends: Any, planes: tuple[slice, ...]) -> Leve
     return Levels(values, (ends[0][planes], ends[1][planes]))
 
 
-def _blocks(
-    channels: da.Array, cut: _Cut, shared: Any, way: Way, full: float, in_colour: bool, alpha: Any
-) -> list[Any]:
+def _blocks(channels: da.Array, cut: _Cut, shared: Any, way: Way, full: Any, in_colour: bool, alpha: Any) -> list[Any]:
     """Every block of the result, nested as da.block takes them."""
     edges = [[0, *np.cumsum(lengths).tolist()] for lengths in channels.chunks]
     work = delayed(denoise_block, pure=False)
@@ -158,16 +158,26 @@ def _blocks(
     return found
 
 
-def _reports(channels: da.Array, noise: str, prior: Any, full: float) -> Any:
+def _squares(channels: da.Array) -> list[list[da.Array]]:
+    """Of every channel, squares spread over all planes of it."""
+    places = squares((*channels.shape[:-3], *channels.shape[-2:]))
+    return [[channels[..., c, :, :][place] for place in places] for c in range(channels.shape[-3])]
+
+
+def _reports(channels: da.Array, noise: str, prior: Any, full: Any) -> Any:
     """A delayed list of what was found of every channel."""
     look = delayed(noise_of_squares)
-    return delayed(list)(
-        [
-            look([channels[..., c, :, :][places] for places in squares((*channels.shape[:-3], *channels.shape[-2:]))],
-                 noise, prior, full)
-            for c in range(channels.shape[-3])
-        ]
-    )  # fmt: skip
+    return delayed(list)([look(found, noise, prior, full) for found in _squares(channels)])
+
+
+def _likely_scale(channels: da.Array, by_type: float, sigma: Any) -> Any:
+    """Full scale: that of the type if pixels have 8 bits, else delayed until squares have been looked at."""
+    if channels.dtype.itemsize == 1:
+        return by_type
+    every = [square for found in _squares(channels) for square in found]
+    return delayed(full_scale_of_squares)(
+        every, float(sigma) if np.ndim(sigma) == 0 and sigma is not None else None, by_type
+    )
 
 
 def _levels_of(reports: list[NoiseReport], dimensions: int) -> Levels:

@@ -21,7 +21,7 @@ from heatprior.errors import InvalidInputError, OutputFileError
 from heatprior.large.blocks import Levels, check_way, denoise_block, one_thread
 from heatprior.large.journal import Journal
 from heatprior.large.pyramid import factors, shrunk, source_of
-from heatprior.large.samples import noise_of_squares, squares_of_channel
+from heatprior.large.samples import full_scale_of_squares, noise_of_squares, squares_of_channel
 from heatprior.large.stores import Image, fingerprint, images_of, make_like, opened, read, write_unit
 from heatprior.large.workers import Pool, pool_of, run
 from heatprior.pixels.inputs import as_white
@@ -110,25 +110,32 @@ def denoise_store(
 
 def _task(source: Path, working: Path, image: Image, settings: Settings, journal: Journal) -> Task:
     array = opened(source, image.levels[0])
-    name = image.levels[0]
-    white = as_white(settings.white, np.zeros((1, 1), array.dtype))
     check_way(_way(settings.prior, settings.method, array.shape[-2:], array.dtype.kind == "f", image.in_colour))
-    if settings.sigma is not None:
-        return Task(source, working, image, settings, white, (settings.sigma,))
-    if name not in journal.noted:
-        journal.note(**{name: _sigmas(source, image, white)})
-    return Task(source, working, image, settings, white, tuple(journal.noted[name]))
+    by_type = as_white(settings.white, np.zeros((1, 1), array.dtype))
+    name, scale = image.levels[0], f"white of {image.levels[0]}"
+    looks = (settings.white is None and array.dtype.itemsize > 1) or settings.sigma is None
+    if looks and scale not in journal.noted:
+        squares = _squares(source, image)
+        every = [square for of_channel in squares for square in of_channel]
+        white = full_scale_of_squares(every, settings.sigma, by_type) if settings.white is None else by_type
+        sigmas = [settings.sigma] if settings.sigma is not None else _sigmas(squares, white)
+        journal.note(**{scale: white, name: sigmas})
+    found = journal.noted if looks else {scale: by_type, name: [settings.sigma]}
+    return Task(source, working, image, settings, found[scale], tuple(found[name]))
 
 
-def _sigmas(source: Path, image: Image, white: float) -> list[float]:
-    """The noise level of every channel, from squares spread over all planes of it."""
-    array = opened(source, image.levels[0])
-    channel = _channel_axis(image)
-    levels = []
-    for c in range(1 if channel is None else array.shape[channel]):
-        found = [read(source, image.levels[0], places) for places in squares_of_channel(array.shape, channel, c)]
-        levels.append(float(noise_of_squares(found, "constant", "patch7", white).sigma.flat[0]))
-    return levels
+def _squares(source: Path, image: Image) -> list[list[np.ndarray[Any, Any]]]:
+    """Of every channel, squares spread over all planes of it."""
+    shape, channel = opened(source, image.levels[0]).shape, _channel_axis(image)
+    return [
+        [read(source, image.levels[0], places) for places in squares_of_channel(shape, channel, c)]
+        for c in range(1 if channel is None else shape[channel])
+    ]
+
+
+def _sigmas(squares: list[list[np.ndarray[Any, Any]]], white: float) -> list[float]:
+    """The noise level of every channel."""
+    return [float(noise_of_squares(found, "constant", "patch7", white).sigma.flat[0]) for found in squares]
 
 
 def _run_all(pool: Pool, tasks: list[Task], journal: Journal, told: Told) -> int:

@@ -1,4 +1,4 @@
-"""The noise of a large image, estimated once: from squares spread over all of it, put together as one small image."""
+"""The noise of a large image, and its full scale, found once: from squares spread over all of it."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 from heatprior.errors import InvalidInputError
 from heatprior.noise.estimation import NoiseReport, estimate_noise
+from heatprior.noise.grey_scale import full_scale
+from heatprior.pixels.inputs import as_pixels
 
 SIDE = 256  # pixels of a square
 LOOKED_AT = 36  # squares; of those with something to see, as many as are
@@ -54,11 +56,23 @@ def noise_of_squares(found: Sequence[NDArray[Any]], noise: str, prior: Any, whit
         raise InvalidInputError(
             f"{noise} noise is told from the whole image, which blocks cannot; leave out noise, or give sigma as a map"
         )
+    if not (chosen := _chosen(found)):
+        raise InvalidInputError("squares spread over the image hold one value each, or nothing; give sigma")
+    return estimate_noise(np.concatenate(chosen), "constant", prior=prior, white=white)
+
+
+def full_scale_of_squares(found: Sequence[NDArray[Any]], sigma: float | None, by_type: float) -> float:
+    """Which value is full scale, as `hp.denoise` finds it, from squares (..., h, w) of all channels."""
+    chosen = _chosen(found)
+    return full_scale(None, as_pixels(np.stack(chosen)), sigma, None) if chosen else by_type
+
+
+def _chosen(found: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
+    """Some of the squares in which there is something to see."""
     telling = [square for square in (_plane(values) for values in found) if _tells(square)]
     if not telling:
-        raise InvalidInputError("squares spread over the image hold one value each, or nothing; give sigma")
-    chosen = [telling[k] for k in np.unique(np.linspace(0, len(telling) - 1, USED).round().astype(int))]
-    return estimate_noise(np.concatenate(chosen), "constant", prior=prior, white=white)
+        return []
+    return [telling[k] for k in np.unique(np.linspace(0, len(telling) - 1, USED).round().astype(int))]
 
 
 def _plane(values: NDArray[Any]) -> NDArray[Any]:
