@@ -1,17 +1,14 @@
-"""An OME-Zarr of gigapixels denoised with `--fast`: time per megapixel, memory of a process, two workers against one.
+"""An OME-Zarr of gigapixels denoised with `--fast`: cost per megapixel, memory of a process, two workers against one.
 
     python benchmarks/bench_large.py FOLDER --side 65536
 
-makes a 16-bit image of that side (1,024² chunks; noise everywhere, a photograph in one chunk of eight) and writes a
-JSON when `small` and `large` were measured, together or one by one with `--part`; `workers` may be left out:
-
-large    the image on two workers. With `--slice 240` it stops after about 240 seconds (exit code 3), and the same
-         command goes on, as a store does
-small    16 megapixels on two workers
-workers  67 megapixels on one worker and on two; and tasks that do nothing
+makes a 16-bit image of that side (1,024² chunks; noise everywhere, a photograph in one chunk of eight), denoises it on
+two workers, then a 16-megapixel one, and writes a JSON. With `--slice 600` it stops after about 600 seconds (exit code
+3), and the same command goes on, as a store does; the JSON is of what is done. Some slices may be of `--workers 1`; on
+an `--idle` machine blocks per second are compared too. `--tasks` counts tasks that do nothing.
 
 Costs are compared in processor time, between the first block and the last, which other work on the machine disturbs
-less; `small` and `large` should have the same company, `workers` none.
+less; it still does, so each slice of the large image is followed by the small one, in the same company.
 """
 
 from __future__ import annotations
@@ -23,9 +20,8 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from statistics import median
 from typing import Any, cast
 
 import numpy as np
@@ -34,9 +30,7 @@ from measure import write_result
 CHUNK = 1024
 SIGMA = 900.0
 KINDS = 8  # different chunks with a photograph, and without; the noise of each is its own
-SMALL, MODERATE = 4096, 8192  # sides
-PARTS = ("small", "workers", "large")
-REPEATS = 3
+SMALL = 4096  # side
 MORE_IS_LEFT = 3  # exit code
 
 
@@ -105,7 +99,7 @@ class TimeIsUpError(Exception):
 
 
 def denoise_once(source: Path, target: Path, workers: int, longest: float) -> None:
-    """Print seconds and processor seconds, from the first block to the last, blocks, and whether all is done.
+    """Print seconds and processor seconds, from the first block to the last, and how many blocks were done.
 
     When the first block is begun workers are there, and have compiled; what is interrupted at the end of a slice is
     done again in the next, and counts as time.
@@ -127,6 +121,8 @@ def denoise_once(source: Path, target: Path, workers: int, longest: float) -> No
         finished = False
     seconds, processor, blocks = (last - first for first, last in zip(told[0], told[-1], strict=True))
     found = {"seconds": seconds, "processor_seconds": processor, "blocks": blocks, "finished": finished}
+    if blocks > 2:  # from the end of one block to that of another: two workers begin together
+        found["blocks_per_second"] = (told[-1][2] - told[1][2]) / (told[-1][0] - told[1][0])
     print(json.dumps(found))
 
 
@@ -181,61 +177,56 @@ def _nothing(*_: object) -> None:
     pass
 
 
-def line_of(runs: list[dict[str, Any]], summed: Callable[[Iterator[float]], float]) -> dict[str, Any]:
-    """One line of the record, of runs of one image, or of slices of one run."""
-    megapixels = runs[0]["side"] ** 2 / 1e6
-    seconds, processor = (summed(run[name] for run in runs) for name in ("seconds", "processor_seconds"))
-    return {
-        "side": runs[0]["side"],
-        "workers": runs[0]["workers"],
-        "runs": [{name: round(run[name], 2) for name in ("seconds", "processor_seconds", "blocks")} for run in runs],
-        "load_before": [run["load_before"] for run in runs],
-        "seconds_per_megapixel": round(seconds / megapixels, 4),
-        "processor_seconds_per_megapixel": round(processor / megapixels, 4),
-        "peak_megabytes_of_a_process": max(run["peak_megabytes"] for run in runs),
-        "megabytes_in": runs[-1]["megabytes_in"],
-        "megabytes_out": runs[-1]["megabytes_out"],
-    }
+def megapixels_done(slices: list[dict[str, Any]]) -> float:
+    """Of the finest level, which comes first, in blocks of one row of chunks."""
+    from heatprior.large.files import WIDEST
+
+    side = slices[0]["large"]["side"]
+    done = sum(each["large"]["blocks"] for each in slices) * CHUNK * min(side, WIDEST)
+    return min(done, side**2) / 1e6
 
 
-def record_of(state: dict[str, Any]) -> dict[str, Any]:
-    """Medians of the smaller images, the sum of the slices of the large one, and their ratios."""
-    lines = {"small": line_of(state["small"], median), "large": line_of(state["large"], sum)}
-    costs = [lines[name]["processor_seconds_per_megapixel"] for name in ("large", "small")]
+def costs_of(slices: list[dict[str, Any]]) -> list[float]:
+    """Processor seconds per megapixel of the large image, and of the small one beside its slices."""
+    blocks = sum(each["large"]["blocks"] for each in slices)
+    large = sum(each["large"]["processor_seconds"] for each in slices)
+    small = sum(each["large"]["blocks"] * each["small"]["processor_seconds"] for each in slices) / blocks
+    return [large / megapixels_done(slices), small / (SMALL**2 / 1e6)]
+
+
+def record_of(slices: list[dict[str, Any]], tasks: int | None) -> dict[str, Any]:
+    """Sums over the slices of the large image, and ratios."""
+    costs, last = costs_of(slices), slices[-1]["large"]
     record: dict[str, Any] = {
         "seed": 0,
         "cores": os.cpu_count(),
+        "side": last["side"],
+        "finished": last["finished"],
+        "megapixels_done": round(megapixels_done(slices)),
+        "processor_seconds_per_megapixel": {"large": round(costs[0], 4), "small": round(costs[1], 4)},
         "cost_large_over_small": round(costs[0] / costs[1], 3),
+        "peak_megabytes_of_a_process": max(each[name]["peak_megabytes"] for each in slices for name in each),
+        "megabytes_in": last["megabytes_in"],
+        "megabytes_out": last["megabytes_out"],
     }
-    if state["workers"]:
-        one, two = ([run for run in state["workers"] if run["workers"] == count] for count in (1, 2))
-        lines |= {"one worker": line_of(one, median), "two workers": line_of(two, median)}
-        times = [lines[name]["seconds_per_megapixel"] for name in ("one worker", "two workers")]
-        record |= {"two_workers_over_one": round(times[0] / times[1], 3), "tasks_per_second": state["tasks_per_second"]}
-    record["peak_megabytes_of_a_process"] = max(line["peak_megabytes_of_a_process"] for line in lines.values())
-    return {**record, "lines": lines}
-
-
-def measure_part(part: str, folder: Path, side: int, longest: float) -> Iterator[tuple[str, Any]]:
-    """What a part finds, bit by bit: a key of the state and its value, runs being appended."""
-    if part == "large":
-        yield part, measure(folder, side, 2, longest)
-        return
-    measure(folder, SMALL, 2)  # compiles
-    for workers in (2,) if part == "small" else (1, 2):
-        for _ in range(REPEATS):
-            yield part, measure(folder, SMALL if part == "small" else MODERATE, workers)
-    if part == "workers":
-        yield "tasks_per_second", tasks_per_second()
+    idle = [each["large"] for each in slices if each["large"]["idle"]]
+    rates = [[run["blocks_per_second"] for run in idle if run["workers"] == count] for count in (1, 2)]
+    if all(rates):
+        one, two = (sum(found) / len(found) for found in rates)
+        record |= {"blocks_per_second": {"one worker": round(one, 4), "two workers": round(two, 4)}}
+        record["two_workers_over_one"] = round(two / one, 3)
+    return {**record, "tasks_per_second": tasks, "slices": slices}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--side", type=int, default=65536)
-    parser.add_argument("--part", choices=PARTS, action="append")
+    parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--slice", type=float, default=float("inf"), help="seconds of the large image at a time")
+    parser.add_argument("--idle", action="store_true", help="nothing else runs: compare blocks per second")
     parser.add_argument("--make", action="store_true", help="make the images and no more")
+    parser.add_argument("--tasks", action="store_true", help="count tasks that do nothing, and no more")
     parser.add_argument("--result", default="large")
     parser.add_argument("--once", nargs=4, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
@@ -243,21 +234,24 @@ def main() -> None:
         source, target, workers, longest = arguments.once
         denoise_once(Path(source), Path(target), int(workers), float(longest))
         return
-    arguments.folder.mkdir(parents=True, exist_ok=True)
+    folder, side = arguments.folder, arguments.side
+    folder.mkdir(parents=True, exist_ok=True)
     if arguments.make:
-        for side in (SMALL, MODERATE, arguments.side):
-            make(arguments.folder / f"{side}.ome.zarr", side)
+        for length in (SMALL, side):
+            make(folder / f"{length}.ome.zarr", length)
         return
-    kept = arguments.folder / f"{arguments.side}-runs.json"
-    state = json.loads(kept.read_text()) if kept.exists() else {part: [] for part in PARTS}
-    for part in arguments.part or PARTS:
-        for key, found in measure_part(part, arguments.folder, arguments.side, arguments.slice):
-            state[key] = [*state[key], found] if key in PARTS else found
-            kept.write_text(json.dumps(state))
-    if not (state["large"] and state["large"][-1]["finished"]):
+    kept = folder / f"{side}-slices.json"
+    state = json.loads(kept.read_text()) if kept.exists() else {"slices": [], "tasks": None}
+    if arguments.tasks:
+        state["tasks"] = tasks_per_second()
+    else:
+        large = measure(folder, side, arguments.workers, arguments.slice) | {"idle": arguments.idle}
+        state["slices"].append({"large": large, "small": measure(folder, SMALL, arguments.workers)})
+    kept.write_text(json.dumps(state))
+    if state["slices"]:
+        write_result(arguments.result, record_of(state["slices"], state["tasks"]))
+    if not (state["slices"] and state["slices"][-1]["large"]["finished"]):
         raise SystemExit(MORE_IS_LEFT)
-    if state["small"]:
-        write_result(arguments.result, record_of(state))
 
 
 if __name__ == "__main__":
