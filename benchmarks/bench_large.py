@@ -31,6 +31,7 @@ CHUNK = 1024
 SIGMA = 900.0
 KINDS = 8  # different chunks with a photograph, and without; the noise of each is its own
 SMALL = 4096  # side
+WINDOW = 6  # blocks: the fastest so many in a row tell the rate, since what disturbs only makes them slower
 MORE_IS_LEFT = 3  # exit code
 
 
@@ -121,8 +122,9 @@ def denoise_once(source: Path, target: Path, workers: int, longest: float) -> No
         finished = False
     seconds, processor, blocks = (last - first for first, last in zip(told[0], told[-1], strict=True))
     found = {"seconds": seconds, "processor_seconds": processor, "blocks": blocks, "finished": finished}
-    if blocks > 2:  # from the end of one block to that of another: two workers begin together
-        found["blocks_per_second"] = (told[-1][2] - told[1][2]) / (told[-1][0] - told[1][0])
+    ends = [moment for moment, _, _ in told[1:]]  # of blocks: two workers begin together
+    if len(ends) > WINDOW:
+        found["blocks_per_second"] = WINDOW / min(b - a for a, b in zip(ends, ends[WINDOW:], strict=False))
     print(json.dumps(found))
 
 
@@ -181,8 +183,8 @@ def megapixels_done(slices: list[dict[str, Any]]) -> float:
     """Of the finest level, which comes first, in blocks of one row of chunks."""
     from heatprior.large.files import WIDEST
 
-    side = slices[0]["large"]["side"]
-    done = sum(each["large"]["blocks"] for each in slices) * CHUNK * min(side, WIDEST)
+    side: int = slices[0]["large"]["side"]
+    done: int = sum(each["large"]["blocks"] for each in slices) * CHUNK * min(side, WIDEST)
     return min(done, side**2) / 1e6
 
 
@@ -192,6 +194,19 @@ def costs_of(slices: list[dict[str, Any]]) -> list[float]:
     large = sum(each["large"]["processor_seconds"] for each in slices)
     small = sum(each["large"]["blocks"] * each["small"]["processor_seconds"] for each in slices) / blocks
     return [large / megapixels_done(slices), small / (SMALL**2 / 1e6)]
+
+
+def petabyte(cost: float, workers: int = 1000, shard: int = 8192) -> dict[str, float]:
+    """On paper: 16-bit pixels in shards, at `cost` processor seconds per megapixel, on workers of one core."""
+    size = 5e8  # megapixels
+    seconds, tasks = size * cost / workers, size * 1e6 / shard**2
+    return {
+        "hours": round(seconds / 3600, 1),
+        "million_tasks": round(tasks / 1e6, 2),
+        "tasks_per_second": round(tasks / seconds, 1),
+        "gigabytes_read_per_second": round(1.5e6 / seconds, 1),  # once, and half as much again around every shard
+        "gigabytes_written_per_second": round(4e6 / 3 / seconds, 1),  # with the pyramid
+    }
 
 
 def record_of(slices: list[dict[str, Any]], tasks: int | None) -> dict[str, Any]:
@@ -210,9 +225,12 @@ def record_of(slices: list[dict[str, Any]], tasks: int | None) -> dict[str, Any]
         "megabytes_out": last["megabytes_out"],
     }
     idle = [each["large"] for each in slices if each["large"]["idle"]]
-    rates = [[run["blocks_per_second"] for run in idle if run["workers"] == count] for count in (1, 2)]
+    rates = [[run.get("blocks_per_second", 0.0) for run in idle if run["workers"] == count] for count in (1, 2)]
+    if idle:
+        cost = costs_of([each for each in slices if each["large"]["idle"]])[0]
+        record |= {"idle_processor_seconds_per_megapixel": round(cost, 4), "petabyte": petabyte(cost)}
     if all(rates):
-        one, two = (sum(found) / len(found) for found in rates)
+        one, two = map(max, rates)
         record |= {"blocks_per_second": {"one worker": round(one, 4), "two workers": round(two, 4)}}
         record["two_workers_over_one"] = round(two / one, 3)
     return {**record, "tasks_per_second": tasks, "slices": slices}

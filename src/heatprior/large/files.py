@@ -120,7 +120,7 @@ def _task(source: Path, working: Path, image: Image, settings: Settings, journal
         white = full_scale_of_squares(every, settings.sigma, by_type) if settings.white is None else by_type
         sigmas = [settings.sigma] if settings.sigma is not None else _sigmas(squares, white)
         journal.note(**{scale: white, name: sigmas})
-    found = journal.noted if looks else {scale: by_type, name: [settings.sigma]}
+    found: dict[str, Any] = journal.noted if looks else {scale: by_type, name: [settings.sigma]}
     return Task(source, working, image, settings, found[scale], tuple(found[name]))
 
 
