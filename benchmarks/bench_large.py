@@ -227,8 +227,9 @@ def record_of(slices: list[dict[str, Any]], tasks: int | None) -> dict[str, Any]
     idle = [each["large"] for each in slices if each["large"]["idle"]]
     rates = [[run.get("blocks_per_second", 0.0) for run in idle if run["workers"] == count] for count in (1, 2)]
     if idle:
-        cost = costs_of([each for each in slices if each["large"]["idle"]])[0]
-        record |= {"idle_processor_seconds_per_megapixel": round(cost, 4), "petabyte": petabyte(cost)}
+        cost, small = costs_of([each for each in slices if each["large"]["idle"]])
+        record["idle_processor_seconds_per_megapixel"] = {"large": round(cost, 4), "small": round(small, 4)}
+        record |= {"idle_cost_large_over_small": round(cost / small, 3), "petabyte": petabyte(cost)}
     if all(rates):
         one, two = map(max, rates)
         record |= {"blocks_per_second": {"one worker": round(one, 4), "two workers": round(two, 4)}}
