@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import struct
 import tracemalloc
 import zlib
@@ -31,6 +32,14 @@ def refused(path: Path, why: str) -> None:
         finally:
             tracemalloc.stop()
         assert "\n" not in str(refusal.value)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="pipes and devices of POSIX")
+def test_a_pipe_or_a_device_is_not_waited_for(tmp_path: Path):
+    os.mkfifo(tmp_path / "pipe.png")
+    (tmp_path / "device.tif").symlink_to("/dev/zero")
+    for name in ("pipe.png", "device.tif"):
+        refused(tmp_path / name, "may never end; give a file")
 
 
 def overwrite(path: Path, **tags: object) -> None:

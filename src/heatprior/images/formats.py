@@ -36,6 +36,8 @@ def format_of(path: Path) -> Format | None:
 
 def check_signature(path: Path, kind: Format) -> None:
     """Refuse a file that is not what its name says; and say what it is, if it is known."""
+    if path.exists() and not path.is_file() and not path.is_dir():
+        raise ImageFileError("it is a pipe or a device, which may never end; give a file")
     with path.open("rb") as file:
         head = file.read(LONGEST_SIGNATURE)
     if not head:

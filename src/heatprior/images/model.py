@@ -173,15 +173,20 @@ def explaining(path: Path) -> Iterator[None]:
                 f"cannot read {path}: it takes more memory than there is; cut it into parts"
             ) from error
         except Exception as error:  # decoders raise all sorts: OSError, SyntaxError, struct.error, zlib.error, …
-            raise ImageFileError(f"cannot read {path}: {_reason(error)}; get a fresh copy") from error
+            raise ImageFileError(f"cannot read {path}: {_reason(error)}") from error
 
 
 def _reason(error: Exception) -> str:
+    """What is wrong with a file, and how to mend it."""
     if isinstance(error, FileNotFoundError):
-        return "there is no such file"
+        return "there is no such file; check its name"
+    if isinstance(error, IsADirectoryError):
+        return "it is a folder; give a file in it"
+    if isinstance(error, PermissionError):
+        return "it may not be read; change its permissions"
     text = " ".join(str(error).split())
     text = text if len(text) <= 200 else f"{text[:200]}…"  # some quote the whole file
-    return f"it is damaged or no image ({type(error).__name__}: {text})"
+    return f"it is damaged or no image ({type(error).__name__}: {text}); get a fresh copy"
 
 
 @contextmanager
