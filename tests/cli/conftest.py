@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from command_line import Outcome, Run
+from denoising_folder import fill_current_folder
 
 from heatprior.cli import main
 from heatprior.priors.handmade import dct_prior
@@ -29,4 +30,12 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     Path("empty.safetensors").write_bytes(b"")
     Path("notes.txt").write_text("not a prior at all\n")
     Path("old.png").write_text("precious")
+    return tmp_path
+
+
+@pytest.fixture
+def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current folder, with what `heatprior denoise` is tried on."""
+    monkeypatch.chdir(tmp_path)
+    fill_current_folder()
     return tmp_path
