@@ -24,11 +24,12 @@ from PIL import Image
 
 SOURCE = Path(__file__).parents[1] / "src"
 CASES = {"default": ["--sigma", "20"], "patch7 in one step": ["--sigma", "20", "--prior", "patch7", "--method", "eb"]}
+REPEATS = 2
 WORK = """
 import sys, time
 from heatprior.cli import main
 times = []
-for _ in range(3):
+for _ in range(2):
     start, clock = time.process_time(), time.perf_counter()
     main(sys.argv[1:])
     times.append((time.perf_counter() - clock, time.process_time() - start))
@@ -52,38 +53,66 @@ def run(arguments: list[str], environment: dict[str, str]) -> tuple[dict[str, fl
     return {"clock": round(clock, 2), "processor": round(processor, 2)}, done.stdout
 
 
-def measure(source: Path, options: list[str]) -> dict[str, Any]:
-    """First, second and the work itself, and how many kernels and signatures were compiled."""
-    with tempfile.TemporaryDirectory() as folder:
-        noisy, cache = Path(folder, "noisy.png"), Path(folder, "cache")
+class Checkout:
+    """A checkout with a cache of compiled code of its own, and what was measured of it."""
+
+    def __init__(self, source: Path, folder: Path, options: list[str]) -> None:
+        folder.mkdir()
+        noisy, self.cache = folder / "noisy.png", folder / "cache"
         picture(noisy)
-        line = ["denoise", str(noisy), "-o", str(Path(folder, "clean.png")), "--force", *options]
-        folders = {"PYTHONPATH": source, "NUMBA_CACHE_DIR": cache, "PYTHONPYCACHEPREFIX": Path(folder, "bytecode")}
-        environment = {**os.environ, **{name: str(path) for name, path in folders.items()}, "NUMBA_NUM_THREADS": "1"}
-        environment.pop("PYTHONDONTWRITEBYTECODE", None)  # an installation has its bytecode
-        first, _ = run(["-m", "heatprior", *line], environment)
-        compiled = {
-            "kernels": len(list(cache.rglob("*.nbi"))),
-            "signatures": len(list(cache.rglob("*.nbc"))),
+        self.line = ["denoise", str(noisy), "-o", str(folder / "clean.png"), "--force", *options]
+        folders = {"PYTHONPATH": source, "NUMBA_CACHE_DIR": self.cache, "PYTHONPYCACHEPREFIX": folder / "bytecode"}
+        self.environment = {**os.environ, **{name: str(path) for name, path in folders.items()}}
+        self.environment["NUMBA_NUM_THREADS"] = "1"
+        self.environment.pop("PYTHONDONTWRITEBYTECODE", None)  # an installation has its bytecode
+        self.first = self.run()
+        self.later: list[dict[str, float]] = []
+        self.works: list[dict[str, float]] = []
+
+    def run(self) -> dict[str, float]:
+        """Seconds of the command as a user runs it."""
+        return run(["-m", "heatprior", *self.line], self.environment)[0]
+
+    def repeat(self) -> None:
+        """Once more as a user runs it, and in a process that has done it before."""
+        self.later.append(self.run())
+        _, said = run(["-c", WORK, *self.line], self.environment)
+        clock, processor = (round(float(value), 2) for value in said.splitlines()[-1].split())
+        self.works.append({"clock": clock, "processor": processor})
+
+    def record(self) -> dict[str, Any]:
+        """First, second and the work itself, the shortest each, and how many kernels and signatures were compiled."""
+        second, work = (
+            {name: min(one[name] for one in runs) for name in self.first} for runs in (self.later, self.works)
+        )
+        return {
+            "first": self.first,
+            "second": second,
+            "work": work,
+            "second_beyond_work": round(second["processor"] - work["processor"], 2),
+            "compiled": {
+                "kernels": len(list(self.cache.rglob("*.nbi"))),
+                "signatures": len(list(self.cache.rglob("*.nbc"))),
+            },
         }
-        runs = [run(["-m", "heatprior", *line], environment)[0] for _ in range(3)]
-        _, said = run(["-c", WORK, *line], environment)
-    second = {name: min(one[name] for one in runs) for name in first}
-    clock, processor = (round(float(value), 2) for value in said.splitlines()[-1].split())
-    beyond = round(second["processor"] - processor, 2)
-    work = {"clock": clock, "processor": processor}
-    return {"first": first, "second": second, "work": work, "second_beyond_work": beyond, "compiled": compiled}
+
+
+def measure(sources: dict[str, Path], options: list[str]) -> dict[str, Any]:
+    """The record of each checkout, measured in turns."""
+    with tempfile.TemporaryDirectory() as folder:
+        checkouts = {name: Checkout(source.resolve(), Path(folder, name), options) for name, source in sources.items()}
+        for _ in range(REPEATS):
+            for checkout in checkouts.values():
+                checkout.repeat()
+        return {name: checkout.record() for name, checkout in checkouts.items()}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--before", type=Path, help="the src folder of another checkout, measured too")
+    parser.add_argument("--before", type=Path, help="the src folder of another checkout, measured in turns")
     arguments = parser.parse_args()
     sources = {"before": arguments.before, "now": SOURCE} if arguments.before else {"now": SOURCE}
-    record = {
-        name: {case: measure(source.resolve(), options) for case, options in CASES.items()}
-        for name, source in sources.items()
-    }
+    record = {case: measure(sources, options) for case, options in CASES.items()}
     print(json.dumps(record, indent=2))
     write_result("start", record)
 
