@@ -24,7 +24,7 @@ from PIL import Image
 
 SOURCE = Path(__file__).parents[1] / "src"
 CASES = {"default": ["--sigma", "20"], "patch7 in one step": ["--sigma", "20", "--prior", "patch7", "--method", "eb"]}
-REPEATS = 2
+REPEATS = 3
 WORK = """
 import sys, time
 from heatprior.cli import main
@@ -110,9 +110,10 @@ def measure(sources: dict[str, Path], options: list[str]) -> dict[str, Any]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--before", type=Path, help="the src folder of another checkout, measured in turns")
+    parser.add_argument("--only", choices=CASES, nargs="*", default=list(CASES))
     arguments = parser.parse_args()
     sources = {"before": arguments.before, "now": SOURCE} if arguments.before else {"now": SOURCE}
-    record = {case: measure(sources, options) for case, options in CASES.items()}
+    record = {case: measure(sources, CASES[case]) for case in arguments.only}
     print(json.dumps(record, indent=2))
     write_result("start", record)
 
