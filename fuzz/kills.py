@@ -7,15 +7,17 @@ the next run nothing hidden is left, and the results are the same bits as those 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import shutil
 import signal
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from random import Random
+from typing import Any
 
 os.environ["OPENBLAS_NUM_THREADS"] = os.environ["NUMBA_NUM_THREADS"] = "1"  # children are forked: no threads before
 
@@ -26,7 +28,7 @@ DENOISE = ["denoise", "images", "-o", "out", "--sigma", "20", "--prior", "dct3.s
 TRAIN = ["train", "images", "-o", "run", "--size", "3", "--components", "9", "--batch", "50", "--checkpoint", "0"]
 STEPS = ["--steps", "12"]
 RESULT = "prior.safetensors"
-SEED = 0
+KINDS = ("denoise", "train")
 
 
 def prepare(folder: Path) -> None:
@@ -132,44 +134,48 @@ def _partial(folder: Path, right: dict[str, bytes]) -> list[str]:
     return wrong
 
 
-def trial(kind: str, kills: int) -> list[str]:
-    """Kill `kind`, "denoise" or "train", so often, at moments spread over its time; what was wrong."""
+def trial(kind: str, kills: int, begun: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Kill `kind`, "denoise" or "train", so often, at moments spread over its time; after each, what came of all."""
     kill: Callable[[Path, float, dict[str, bytes]], list[str]]
     line, place, kill = {
         "denoise": (DENOISE, "out", kill_denoising),
         "train": ([*TRAIN, *STEPS], "run", kill_training),
     }[kind]
-    random, wrong = Random(f"{kind}/{SEED}"), []
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         prepare(folder)
         if finished(line, folder):  # compiles, if need be
-            return [f"{kind} fails without being killed"]
+            raise SystemExit(f"{kind} fails without being killed")
         right = files_below(folder / place)
         shutil.rmtree(folder / place)
         start = time.monotonic()
         finished(line, folder)
         seconds = time.monotonic() - start
-        for number in range(kills):
-            delay = random.uniform(0.0, seconds)
-            wrong += [f"{kind}, kill {number} after {delay:.3f} s: {what}" for what in kill(folder, delay, right)]
-    return wrong
+        wrong = list(begun["wrong"])
+        for number in range(begun["kills"], kills):
+            delay = Random(f"{kind}/{number}").uniform(0.0, seconds)
+            wrong += [f"kill {number} after {delay:.3f} s: {what}" for what in kill(folder, delay, right)]
+            yield {"kills": number + 1, "wrong": wrong}
 
 
 def main() -> int:
     """Kill both; 1 if anything was wrong."""
     parser = argparse.ArgumentParser(prog="python -m fuzz.kills", description=__doc__)
     parser.add_argument("kills", type=int, nargs="?", default=200, help="of each of the two")
-    parser.add_argument("--only", choices=("denoise", "train"))
-    parser.add_argument("--record", type=Path, help="write what came of it here, as JSON")
+    parser.add_argument("--only", choices=KINDS, nargs="*", default=list(KINDS))
+    parser.add_argument("--record", type=Path, help="keep what came of them here, and go on with what is there")
     arguments = parser.parse_args()
-    wrong: dict[str, list[str]] = {}
-    for kind in [arguments.only] if arguments.only else ["denoise", "train"]:
-        wrong[kind] = trial(kind, arguments.kills)
-        print(f"{kind}: {arguments.kills} kills, {len(wrong[kind])} wrong", *wrong[kind], sep="\n  ", flush=True)
-        if arguments.record is not None:
-            write_record(arguments.record, {"kills_of_each": arguments.kills, "seed": SEED, "wrong": wrong})
-    return int(any(wrong.values()))
+    path: Path | None = arguments.record
+    known = json.loads(path.read_text(encoding="utf-8")) if path is not None and path.exists() else {}
+    record = {kind: known.get(kind, {"kills": 0, "wrong": []}) for kind in KINDS}
+    for kind in arguments.only:
+        for so_far in trial(kind, arguments.kills, record[kind]):
+            record[kind] = so_far
+            if path is not None:
+                write_record(path, record)
+        wrong = record[kind]["wrong"]
+        print(f"{kind}: {record[kind]['kills']} kills, {len(wrong)} wrong", *wrong, sep="\n  ", flush=True)
+    return int(any(record[kind]["wrong"] for kind in KINDS))
 
 
 if __name__ == "__main__":
