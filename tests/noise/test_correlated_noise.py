@@ -6,11 +6,9 @@ import pytest
 import heatprior as hp
 from heatprior.errors import InvalidInputError
 from heatprior.noise.correlated import (
-    Fit,
     Patches,
     evidence_over_white,
     fit_noise,
-    scatter_of_flat,
     start_from_flat,
 )
 from heatprior.noise.profiles import NoiseProfile, StationaryNoise
@@ -109,16 +107,6 @@ def test_a_synthetic_covariance_is_found_the_better_the_more_patches(few_shapes)
     white = fit_noise(few_shapes, patches, np.ones((SIDE, SIDE)), fit.variances, white=True)
     assert relative_error(white, patches, 1) > 0.5
     assert evidence_over_white(fit, white, patches) > 0
-
-
-def test_flat_patches_scatter_little_if_they_hold_noise_and_nothing_else():
-    rng = np.random.default_rng(3)
-    root = np.linalg.cholesky(covariance_without_brightness(LOW_PASS, 8))
-    noise = rng.standard_normal((4000, 63)) @ root.T
-    fit = Fit(LOW_PASS, np.ones(1), np.ones(1), ())
-    assert scatter_of_flat(fit, Patches([noise], np.zeros(1), 8, 1.0)) < 1.35
-    texture = np.exp(rng.standard_normal((4000, 1))) * noise  # of every strength
-    assert scatter_of_flat(fit, Patches([texture], np.zeros(1), 8, 1.0)) > 2.5
 
 
 def test_a_profile_is_the_same_after_a_file_and_refuses_what_is_none(tmp_path):

@@ -18,6 +18,7 @@ from heatprior.noise.affine import Affine, fit_affine
 from heatprior.noise.blocks import block_densities, stride_for, usable_patches
 from heatprior.noise.directions import weak_directions
 from heatprior.noise.doubts import doubts, too_weak
+from heatprior.noise.flat_patches import MOST_SCATTER_OF_WHITE, flattest_of_white, scatter
 from heatprior.noise.levels import Estimate, clipping, likelihood_of, model_error, noise_level, without_gaps
 from heatprior.noise.likelihood import OCTAVES, find_peak, values_at
 from heatprior.noise.maps import LocalLevels, local_levels, to_pixels
@@ -59,7 +60,8 @@ def channel_noise(
     likelihood = likelihood_of(prior)
     level = noise_level(image, likelihood)
     done(LEVEL_PART)
-    smallest = max(level.sigma, float(OCTAVES[0]))
+    least = float(OCTAVES[0])
+    smallest = max(level.sigma, least)
     typical = float(model_error(np.array(level.sigma), likelihood.photograph_error))
     if noise == "constant" or level.sigma == 0.0:
         return ChannelNoise("constant", level, None, {"constant": 0.0}, smallest, None, typical)
@@ -85,6 +87,11 @@ def channel_noise(
         first = np.exp(line.log_sigma(uniform_filter(whole, size)))
         sigma = np.exp(line.log_sigma(denoised_once(prior, whole, first)))
     done(1.0)
+    if noise == "auto" and chosen != "map":
+        flattest = flattest_of_white(image, sigma, clipped)
+        if flattest is not None and scatter(flattest) > MOST_SCATTER_OF_WHITE:  # texture: noise, if any, is below that
+            level = Estimate(0.0, max(float(flattest[0]) * level.sigma, least))
+            return ChannelNoise("constant", level, line, evidence, least, local, 0.0)
     return ChannelNoise(chosen, level, line, evidence, sigma, local, typical)
 
 

@@ -32,13 +32,12 @@ AREA = 16  # pixels for each patch, at least: closer ones tell hardly more
 FEWEST_PATCHES = 200  # with fewer, nothing but one level can be told
 LEVELS, FEWEST_IN_LEVEL = 5, 60
 FLATTEST = 0.2  # of the patches of a level, from which EM starts
-FLAT_ENDS = (0.02, FLATTEST)  # quantiles of their energy
 FIRST_STEPS, STEPS = 20, 5  # on the torus, before the first round and within each
 ROUNDS = 8
 PSEUDO_COUNT = 0.02  # of the patches: pseudo-counts for the usual contrasts
 LEAST_VARIANCE = 1e-8  # of the noise: a fortieth of a grey level of 8 bits
 MOST_EXCESS = 2.5  # of the power at low frequencies over that of the middle ones, in grey images
-MIDDLE = (0.2, 0.3)  # cycles per pixel
+LOW, MIDDLE, HIGH = 0.13, (0.2, 0.3), 0.4  # cycles per pixel
 LEAST_RIDGE = 1e-3  # of white noise, added to the moments from which EM starts
 
 
@@ -160,15 +159,16 @@ def evidence_over_white(correlated: Fit, white: Fit, patches: Patches) -> float:
     return gained / patches.repeated - 0.5 * lags * float(np.log(patches.total))
 
 
-def scatter_of_flat(fit: Fit, patches: Patches) -> float:
-    """How much the energies yᵀ C⁻¹ y of the flattest fifth of the patches differ: the median over levels of brightness.
+def high_power(power: FloatArray) -> float:
+    """What is left at high frequencies of a power of mean one: one in white noise, less in noise that was smoothed."""
+    return float(power[frequencies(len(power)) > HIGH].mean())
 
-    A quantile over another, 1.3 where these patches are nothing but noise. Texture that passes for noise scatters more.
-    """
-    inverse = np.linalg.inv(covariance_without_brightness(fit.power, patches.size))
-    energies = [np.einsum("nd,de,ne->n", level, inverse, level) for level in patches.levels]
-    ratios = [low / lowest for lowest, low in (np.quantile(energy, FLAT_ENDS) for energy in energies)]
-    return float(np.median(ratios))
+
+def low_excess(power: FloatArray) -> float:
+    """The power at low frequencies over that of the middle ones."""
+    from_zero = frequencies(len(power))
+    middle = (from_zero > MIDDLE[0]) & (from_zero < MIDDLE[1])
+    return float(power[(from_zero > 0) & (from_zero < LOW)].mean() / power[middle].mean())
 
 
 def _new_variances(sums: NoiseStatistics, covariance: FloatArray, patches: Patches) -> FloatArray:

@@ -191,7 +191,7 @@ def _image_noise(
     rest = progress
     if noise in ("auto", "correlated"):
         first, rest = span_of(progress, 0.0, CORRELATED_PART), span_of(progress, CORRELATED_PART, 1.0)
-        found = correlated_noise([channels], full, first)
+        found = correlated_noise([channels], full, first, doubtful=noise == "auto")
         if found is not None and (noise == "correlated" or found.is_correlated):
             return _correlated_channels(channels, full, found), found.profile
     count = len(channels)
@@ -203,15 +203,18 @@ def _image_noise(
 
 
 def correlated_noise(
-    images: Sequence[NDArray[Any]], full: float, progress: Progress | None = None
+    images: Sequence[NDArray[Any]], full: float, progress: Progress | None = None, *, doubtful: bool = False
 ) -> FoundProfile | None:
-    """The profile of images (channels, H, W) of one camera, without their transparency; None if it cannot be told."""
+    """The profile of images (channels, H, W) of one camera, without their transparency; None if it cannot be told.
+
+    `doubtful` is that of `find_profile`.
+    """
     prior = as_prior(CORRELATED_BY)
     colours = len(images[0]) - is_alpha(images[0], full)
     if not isinstance(prior, GaussianMixturePrior) or min(min(image.shape[-2:]) for image in images) < prior.size:
         return None
     grey = [in_unit_range(with_all_or_no_channel_missing(image[:colours]), full) for image in images]
-    return find_profile(prior, grey, is_colour=colours == len(COLOUR), progress=progress)
+    return find_profile(prior, grey, is_colour=colours == len(COLOUR), doubtful=doubtful, progress=progress)
 
 
 def noise_profile(
