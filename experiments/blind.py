@@ -1,11 +1,12 @@
 """Denoising without being told the noise, where it is white, absent, or white and compressed: it must not suffer.
 
-    python experiments/blind.py white|clean|jpeg [--data DIR] [--every 1] [--validation]
+    python experiments/blind.py white|clean|jpeg [--data DIR] [--every 1] [--resume] [--validation]
 
 white: PSNR on BSD68 with noise of 15, 25 and 50, blind and told sigma. clean: by how much images without noise are
 changed, root mean square in grey levels. jpeg: noise of 20, rounded and saved as JPEG, PSNR before and after. Choices
 are made on the validation images, with --validation, which writes nothing. Each part of
-experiments/results/blind.json is replaced by itself, with the commit it was measured at.
+experiments/results/blind.json is replaced by itself, image by image, with the commit it was measured at; --resume keeps
+the images that are there.
 """
 
 from __future__ import annotations
@@ -94,22 +95,30 @@ def main() -> None:
     parser.add_argument("part", choices=list(PARTS))
     parser.add_argument("--data", type=Path)
     parser.add_argument("--every", type=int, default=1, help="of so many images one")
+    parser.add_argument("--resume", action="store_true", help="keep the images that the record has")
     parser.add_argument("--validation", action="store_true", help="on the validation images; writes nothing")
     arguments = parser.parse_args()
+    part, recorded = arguments.part, not arguments.validation
     files = bsds500.validation(arguments.data) if arguments.validation else bsds500.bsd68(arguments.data)
-    rows: list[dict[str, Any]] = []
+    rows: list[dict[str, Any]] = recorded_parts().get(part, {}).get("rows", []) if arguments.resume and recorded else []
+    known = {row["file"] for row in rows}
     for number, file in list(enumerate(files))[:: arguments.every]:
+        if file.name in known:
+            continue
         clean = (read_grey(file) / 255).astype(np.float32)
-        for row in PARTS[arguments.part](clean, number):
+        for row in PARTS[part](clean, number):
             rows.append({"file": file.name, **row})
             print(*(f"{value:.3f}" if isinstance(value, float) else value for value in rows[-1].values()), flush=True)
-    means = summary(rows)
-    print(json.dumps(means, indent=1))
-    if not arguments.validation:
-        before = json.loads(RESULT.read_text())["parts"] if RESULT.exists() else {}
-        images = len({row["file"] for row in rows})
-        own = {"commit": running_commit(), "images": images, "mean": means, "rows": rows}
-        write_record(RESULT, {"parts": {**before, arguments.part: own}})
+        if recorded:
+            images = len({row["file"] for row in rows})
+            own = {"commit": running_commit(), "images": images, "mean": summary(rows), "rows": rows}
+            write_record(RESULT, {"parts": {**recorded_parts(), part: own}})
+    print(json.dumps(summary(rows), indent=1))
+
+
+def recorded_parts() -> dict[str, Any]:
+    """What was measured before."""
+    return dict(json.loads(RESULT.read_text())["parts"]) if RESULT.exists() else {}
 
 
 if __name__ == "__main__":

@@ -9,7 +9,6 @@ import heatprior as hp
 from heatprior.noise.cameras import MOST_SCATTER, scatter_of_flattest
 from heatprior.noise.correlated import Picture
 from heatprior.noise.flat_patches import (
-    FLATTEST,
     MOST_SCATTER_OF_WHITE,
     flattest_of_white,
     levels_of_flattest,
@@ -24,7 +23,7 @@ SIGMA = 0.03
 RNG = np.random.default_rng(0)
 WHITE = RNG.standard_normal(SHAPE).astype(np.float32)
 # As strong as the noise on average, but here stronger and there weaker.
-UNEVEN = np.exp(gaussian_filter(RNG.standard_normal(SHAPE), 12.0) * 30.0).astype(np.float32)
+UNEVEN = np.exp(gaussian_filter(RNG.standard_normal(SHAPE), 6.0) * 30.0).astype(np.float32)
 HILLS = (0.5 + 3.0 * gaussian_filter(RNG.standard_normal(SHAPE), 8.0)).astype(np.float32)
 F = np.fft.fftfreq(16)
 LOW_PASS = np.exp(-np.add.outer(F**2, F**2) / 0.2**2) + 0.01
@@ -32,10 +31,13 @@ LOW_PASS = np.exp(-np.add.outer(F**2, F**2) / 0.2**2) + 0.01
 
 @pytest.mark.parametrize("directions", [21, 63])
 def test_levels_of_flattest_are_those_of_chi_square(directions):
-    of_noise = chi2.ppf(np.linspace(0, 1, 100_003)[1:-1], directions) / directions
-    np.testing.assert_allclose(levels_of_flattest(SIGMA**2 * of_noise, directions), SIGMA, rtol=0.01)
-    assert scatter(levels_of_flattest(of_noise**2, directions)) > 1.3  # the control: another distribution
-    assert len(FLATTEST) == 2
+    places = np.linspace(0, 1, 10_003)[1:-1]
+    of_noise = chi2.ppf(places, directions) / directions
+    np.testing.assert_allclose(
+        levels_of_flattest(SIGMA**2 * of_noise, directions), SIGMA, rtol=0.02
+    )  # of the approximation
+    of_fewer = chi2.ppf(places, directions // 4) / (directions // 4)  # the control: another distribution
+    assert scatter(levels_of_flattest(of_fewer, directions)) > 1.15
 
 
 def test_flattest_patches_hold_the_white_noise_even_if_few_are_flat():
@@ -58,10 +60,10 @@ def test_texture_alone_is_not_taken_for_noise():
     texture = HILLS + SIGMA * UNEVEN / UNEVEN.mean() * WHITE
     (found,) = hp.estimate_noise(HILLS + SIGMA * WHITE).channels
     assert found.level.sigma == pytest.approx(SIGMA, rel=0.05)
-    (found,) = hp.estimate_noise(np.clip(texture, 0, 1), "constant").channels
-    assert found.level.sigma > SIGMA / 10
-    report = hp.estimate_noise(np.clip(texture, 0, 1))
-    assert report.models == ("map",) or report.channels[0].level.sigma == 0.0
+    (found,) = hp.estimate_noise(texture).channels
+    assert found.model == "constant"
+    assert found.level.sigma == 0.0
+    assert hp.estimate_noise(texture, "constant").channels[0].level.sigma > 0  # the control: told that it is noise
 
 
 def test_correlated_noise_scatters_less_than_texture_of_its_spectrum():
