@@ -1,14 +1,16 @@
 """Blind denoising of photographs with real noise: PSNR on CC15, against the mean of many shots.
 
-    python experiments/camera_noise.py [--data DIR] [--images 15] [--crop 0]
+    python experiments/camera_noise.py [--data DIR] [--images 15] [--crop 0] [--resume]
 
 Pairs *_real.png and *_mean.png (Nam et al., CVPR 2016) in DIR/cc15; nothing is told to the method. PSNR is that of
-8-bit RGB. `--crop 192` denoises the middle 192×192 pixels only. Writes experiments/results/camera_noise.json.
+8-bit RGB. `--crop 192` denoises the middle 192×192 pixels only; `--resume` keeps the pictures that the record has.
+Writes experiments/results/camera_noise.json, picture by picture.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import time
 from pathlib import Path
@@ -37,10 +39,15 @@ def main() -> None:
     parser.add_argument("--every", type=int, default=1)
     parser.add_argument("--crop", type=int, default=0)
     parser.add_argument("--kind", default="auto")
+    parser.add_argument("--resume", action="store_true")
     parser.add_argument("--result", type=Path, default=RESULT)
     arguments = parser.parse_args()
     rows: dict[str, dict[str, Any]] = {}
+    if arguments.resume and arguments.result.exists():
+        rows = json.loads(arguments.result.read_text())["rows"]
     for file in sorted((arguments.data / "cc15").glob("*_real.png"))[:: arguments.every][: arguments.images]:
+        if file.name.removesuffix("_real.png") in rows:
+            continue
         noisy, truth = (read_image(f).pixels for f in (file, file.with_name(file.name.replace("_real", "_mean"))))
         if arguments.crop:
             middle = tuple(slice((n - arguments.crop) // 2, (n + arguments.crop) // 2) for n in noisy.shape[:2])
@@ -61,9 +68,10 @@ def main() -> None:
         }
         rows[file.name.removesuffix("_real.png")] = row
         print(file.name, row, flush=True)
+        rows = dict(sorted(rows.items()))
         means = {key: round(float(np.mean([r[key] for r in rows.values()])), 3) for key in ("noisy", "denoised")}
         write_record(arguments.result, {"pictures": len(rows), "crop": arguments.crop, "mean": means, "rows": rows})
-    print("mean", means, "worse:", [name for name, row in rows.items() if row["denoised"] < row["noisy"]])
+    print("pictures", len(rows), "worse:", [name for name, row in rows.items() if row["denoised"] < row["noisy"]])
 
 
 if __name__ == "__main__":
