@@ -22,7 +22,7 @@ from heatprior.zoo import as_prior
 FOUND_BY = "mixture"  # the prior by which the scale is found
 NOISE_BY = "patch7"  # and sigma first, where it is not told
 ENDS = (0.005, 0.995)  # quantiles: the range of an image is what lies between
-PLAUSIBLE = (0.65, 1.3)  # range of floats over full scale, as most photographs have it
+PLAUSIBLE = (0.45, 1.3)  # range of floats over full scale, as photographs have it
 BRIGHT = 1 / 16  # of the full scale of integers, which has a meaning of its own: an image that reaches it keeps it
 # The scale of the type stays if what is found is so near to it that PSNR hardly differs (experiments/grey_scales.py).
 AS_GOOD = (0.6, 1.4)
