@@ -70,7 +70,7 @@ def main() -> None:
     arguments = parser.parse_args()
     for name in arguments.rows or [*names, "cc15"]:
         found = measured(name, row_of(name, arguments.data), arguments.every)
-        print(name, json.dumps(found), flush=True)
+        print(as_line(name, found), flush=True)
         before = json.loads(RESULT.read_text())["rows"] if RESULT.exists() else {}
         write_record(RESULT, {"first_seed": FIRST_SEED, "rows": {**before, name: found}})
     draw(json.loads(RESULT.read_text())["rows"])
@@ -139,18 +139,27 @@ def of_one(trial: Trial, options: dict[str, Any], thirds: FloatArray) -> dict[st
     }
 
 
+def as_line(name: str, found: dict[str, Any]) -> str:
+    """A row as one of the table in docs/errors.md."""
+    covered = " | ".join(f"{100 * part:.1f}" for part in found["coverage"].values())
+    thirds = ", ".join(f"{100 * part:.1f}" for part in found["coverage_90_by_third"])
+    errors = (found[f"psnr_{key}"] for key in ("mean_absolute_error", "worst_error", "stated_error"))
+    psnr = " | ".join(f"{value:.2f}" for value in errors)
+    return f"| {name} | {found['images']} | {covered} | {thirds} | {psnr} | {found['psnr_withheld']} |"
+
+
 def draw(rows: dict[str, Any]) -> None:
     """Covered against said, and 90 % intervals by contrast, of all rows that there are."""
     figure = Figure(figsize=(10, 4.6), layout="constrained")
     whole, parts = figure.subplots(1, 2)
     colours = {"default": "C0", "fast": "C1", "patch7 eb": "C2", "cc15": "C3"}
+    named: set[str] = set()
     for row, found in rows.items():
         name = row if row == "cc15" else row.rsplit(maxsplit=2)[0]
-        style = {"color": colours[name], "marker": "o", "alpha": 0.7}
+        style = {"color": colours[name], "marker": "o", "alpha": 0.7, "label": None if name in named else name}
+        named.add(name)
         whole.plot(list(SHOWN), [100 * part for part in found["coverage"].values()], **style)
         parts.plot([1, 2, 3], [100 * part for part in found["coverage_90_by_third"]], **style)
-    for name, colour in colours.items():
-        whole.plot([], [], color=colour, marker="o", label=name)
     whole.plot([50, 90], [50, 90], color="grey", linestyle=":")
     whole.set(xlabel="said, %", ylabel="covered, %", title="all pixels; a line for each level and kind of noise")
     whole.legend()
