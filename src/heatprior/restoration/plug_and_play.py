@@ -2,9 +2,10 @@
 
 Plug-and-play half-quadratic splitting, at noise levels that fall from what the data leave undetermined to what their
 noise does: x ← the estimate z drawn to the data (`operators/tikhonov.py`), z ← E[X | X + level n = x], averaged over
-patches (the prior's own denoising step). Between them z is carried on in the direction in which it came, the further
-the more of the image the data leave undetermined: there the prior alone moves it, by a little in each step. Levels and
-weights are the same for every operator, chosen on validation images.
+patches (the prior's own denoising step), at every scale that the image holds, since a patch sees no further than its
+own size. How many steps there are, how low the levels fall, and how far z is carried on between the half-steps in the
+direction in which it came, depend on one number: the part of the image that the data leave undetermined, where the
+prior alone moves it, by a little in each step. This rule is the same for every operator, chosen on validation images.
 
 What is minimised: docs/inverse.md. In short, with posterior means and falling levels no one function is.
 """
@@ -19,7 +20,8 @@ import numpy as np
 from heatprior.arrays import FloatArray
 from heatprior.kernels.grids import Grid
 from heatprior.kernels.row_bands import Progress, part_of
-from heatprior.noise_model import ConstantNoise
+from heatprior.noise_model import Noise
+from heatprior.priors.one_step import denoised_once
 from heatprior.priors.protocol import ImagePrior, Prior
 from heatprior.restoration.entry_checks import examine
 from heatprior.restoration.operators.applied import Counted, weighted
@@ -29,10 +31,11 @@ from heatprior.restoration.qualities import back_from_symmetry, in_symmetry
 from heatprior.restoration.recipes import Recipe, usual_scales
 from heatprior.restoration.splitting import METHODS, check_holds_a_patch
 
-START = 49 / 255  # the first noise level: what the data leave undetermined, at most
-END = 0.8  # the last one, over the noise of the data as it is in the image
+START = 30 / 255  # the first noise level: the error of an image to begin with, about
+END = 0.8  # the last one, over the noise that the data bring into the image
 FINEST = 1 / 255  # the last one, at least: what is less is not seen
-FALL = 0.8  # of the level from step to step, about
+FALL = (0.8, 0.9)  # of the level from step to step, about, if data leave nothing undetermined, or everything
+MOMENTUM = 0.5  # over the part that is undetermined
 TRUST = 0.3  # in the data against the prior: tau² = level² / TRUST
 PRECISION = 0.05  # of conjugate gradients, over the level
 STRIDE = 2  # pixels between patches; each step begins them elsewhere
@@ -79,11 +82,16 @@ class _Estimate(NamedTuple):
         )
 
 
-def noise_levels(sigma: float) -> FloatArray:
-    """What the prior is told, step by step; `sigma` is the noise of the data as it is in the image: over ‖A‖."""
-    last = max(END * sigma, FINEST)
+def noise_levels(sigma: float, undetermined: float) -> FloatArray:
+    """What the prior is told, step by step.
+
+    `sigma` is the noise of the data as it is in the image: over ‖A‖. Of the image, the part 1 − `undetermined` has it,
+    and the rest has none.
+    """
+    last = max(END * sigma * np.sqrt(1.0 - undetermined), FINEST)
     first = max(START, 2.0 * last)
-    return np.geomspace(first, last, 1 + round(np.log(last / first) / np.log(FALL)))
+    fall = FALL[0] + undetermined * (FALL[1] - FALL[0])
+    return np.geomspace(first, last, 1 + round(np.log(last / first) / np.log(fall)))
 
 
 class Restorer(NamedTuple):
@@ -105,16 +113,22 @@ class Restorer(NamedTuple):
             z, levels = self._denoised(image, level / nature.norm, progress), np.array([level / nature.norm])
             self._tell(1, levels, z, data, counted, level)
         else:
-            levels = noise_levels(level / nature.norm)
-            z = self._alternate(data, counted, level, levels, progress)
+            undetermined = undetermined_part(counted.measurement, TRUST * (level / START) ** 2)
+            levels = noise_levels(level / nature.norm, undetermined)
+            z = self._alternate(data, counted, level, levels, MOMENTUM * undetermined, progress)
         return z if measurement.inside is None else z[measurement.inside]
 
     def _alternate(
-        self, data: Data, counted: Counted, sigma: float, levels: FloatArray, progress: Progress | None
+        self,
+        data: Data,
+        counted: Counted,
+        sigma: float,
+        levels: FloatArray,
+        momentum: float,
+        progress: Progress | None,
     ) -> FloatArray:
         """z after the last step."""
         measurement = counted.measurement
-        momentum = undetermined_part(measurement, TRUST * (sigma / float(levels[0])) ** 2)
         z, last = _first_estimate(measurement, data, sigma), None
         for number, level in enumerate(levels.tolist()):
             misfit = self._tell(number, levels, z, data, counted, sigma)
@@ -130,7 +144,7 @@ class Restorer(NamedTuple):
     def _prior_step(
         self, x: FloatArray, level: float, number: int, measurement: Measurement, progress: Progress | None
     ) -> FloatArray:
-        """One step of empirical Bayes; beyond its edges the image goes on as the measurement says.
+        """One step of empirical Bayes at every scale; beyond its edges the image goes on as the measurement says.
 
         Each step sees another of the eight symmetries of the square: a finite mixture prefers some of them a little.
         """
@@ -139,14 +153,14 @@ class Restorer(NamedTuple):
         symmetry = number % SYMMETRIES
         padded = np.pad(x, margin, mode="wrap" if measurement.is_cyclic else "reflect")
         image = np.ascontiguousarray(in_symmetry(padded, symmetry), np.float32)
-        result = np.empty(image.shape)
-
-        def store(rows: slice, change: FloatArray) -> None:
-            np.add(image[rows], change, out=result[rows])
-
         stride = min(STRIDE, size)
         grid = Grid(stride, number % stride)
-        self.prior.denoise_step(image, ConstantNoise(level), store, progress, grid=grid)
+
+        def one_step(image: FloatArray, noise: Noise, *, prior: Prior, progress: Progress | None) -> FloatArray:
+            return denoised_once(prior, image, noise, progress, grid=grid)
+
+        recipe = Recipe(one_step, scales=usual_scales(self.prior, "hqs"))
+        result = recipe.follow(image, level, self.prior, progress).astype(np.float64)
         return back_from_symmetry(result, symmetry)[margin : margin + x.shape[0], margin : margin + x.shape[1]]
 
     def _denoised(self, image: FloatArray, sigma: float, progress: Progress | None) -> FloatArray:
