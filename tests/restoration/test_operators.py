@@ -54,6 +54,56 @@ def stacked(matrix, is_complex):
     return np.concatenate([matrix.real, matrix.imag]) if is_complex else matrix
 
 
+def convolution_matrix(kernel, shape, step=1, first=(0, 0)):
+    """Entry by entry: y at (step i, step j) is Σ kernel[a, b] x at that place + first − (a, b), cyclic."""
+    rows = []
+    for i in range(0, shape[0], step):
+        for j in range(0, shape[1], step):
+            row = np.zeros(shape)
+            for a, b in np.ndindex(kernel.shape):
+                row[(i + first[0] - a) % shape[0], (j + first[1] - b) % shape[1]] += kernel[a, b]
+            rows.append(row.reshape(-1))
+    return np.stack(rows)
+
+
+def matrix_by_hand(name):
+    """Of the operators of our own, from their definitions and nothing else."""
+    middle = (LOPSIDED.shape[0] // 2, LOPSIDED.shape[1] // 2)
+    if name == "cyclic blur":
+        return convolution_matrix(LOPSIDED, (7, 8), first=middle)
+    if name == "blur":  # the valid part: no pixel of y sees beyond the larger image
+        measurement = MEASUREMENTS[name]
+        rows, columns = measurement.inside
+        whole = convolution_matrix(LOPSIDED, measurement.image_shape, first=middle)
+        return whole.reshape(*measurement.image_shape, -1)[rows, columns].reshape(6 * 7, -1)
+    if name == "mask":
+        return np.diag(SEEN.reshape(-1).astype(float))
+    if name == "fourier":
+        row, column = (np.exp(-2j * np.pi * np.outer(np.arange(n), np.arange(n)) / n) / np.sqrt(n) for n in (7, 8))
+        return SEEN.reshape(-1, 1) * np.kron(row, column)
+    factor, small = {"cyclic downsample": (2, (4, 5)), "cyclic downsample by three": (3, (3, 2))}[name]
+    last = [(factor - side) // 2 + side - 1 for side in LOPSIDED.shape]  # the kernel lies in the middle of its block
+    return convolution_matrix(LOPSIDED, (factor * small[0], factor * small[1]), factor, last)
+
+
+@pytest.mark.parametrize(
+    "name", ["cyclic blur", "blur", "mask", "cyclic downsample", "cyclic downsample by three", "fourier"]
+)
+def test_operators_equal_their_dense_matrices(name):
+    np.testing.assert_allclose(dense(MEASUREMENTS[name]), matrix_by_hand(name), atol=1e-12)
+    assert np.abs(dense(MEASUREMENTS[name])[::-1] - matrix_by_hand(name)).max() > 1e-2
+
+
+def test_downsampling_with_unknown_edges_sees_a_window_of_the_cyclic_one():
+    measurement, beyond = MEASUREMENTS["downsample"], 2
+    whole = dense(hp.Downsample(2, edges="cyclic").on((4 + 2 * beyond, 5 + 2 * beyond)))
+    window = whole.reshape(8, 9, -1)[beyond:-beyond, beyond:-beyond].reshape(20, -1)
+    np.testing.assert_allclose(dense(measurement), window, atol=1e-12)
+    kernel = bicubic_kernel(2)
+    by_hand = convolution_matrix(kernel, (16, 18), 2, [(2 - side) // 2 + side - 1 for side in kernel.shape])
+    np.testing.assert_allclose(whole, by_hand, atol=1e-12)
+
+
 @pytest.mark.parametrize("name", MEASUREMENTS)
 def test_adjoint_is_the_transpose(name):
     measurement = MEASUREMENTS[name]

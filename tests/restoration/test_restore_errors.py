@@ -68,3 +68,4 @@ def test_operators_refuse(make, message):
     with pytest.raises(InvalidInputError) as refusal:
         make()
     assert message in str(refusal.value)
+    assert "\n" not in str(refusal.value)
