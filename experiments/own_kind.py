@@ -2,7 +2,7 @@
 
     python experiments/own_kind.py [--side 128]
 
-The own kind is random ellipses of constant grey, none of which is the phantom. A mixture is trained on forty such images
+The own kind is random ellipses of constant grey, none of which is the phantom. A mixture is trained on forty of them
 by `hp.train`, as `heatprior train --kind mixture` does (ellipses.py); "adapted" is that prior fitted by `hp.adapt` to
 the image that it reconstructed from these very data, and used again; "natural adapted" is the shipped mixture fitted to
 eight noisy images of the own kind. All are told the same data. Writes experiments/results/own_kind.json.
