@@ -215,27 +215,35 @@ def best_wiener(trials: list[Trial]) -> float:
     return max(float(np.mean([compared(t, filtered(t, ratio)) for t in trials])) for ratio in WIENER)
 
 
-def restored(trial: Trial, prior: str) -> dict[str, Any]:
+def restored(trial: Trial, prior: str) -> dict[str, float]:
     """One case by `hp.restore`."""
-    steps: list[hp.RestoringStep] = []
     start = time.process_time()
-    image = hp.restore(trial.data, trial.operator, trial.sigma, prior=prior, report=steps.append, **trial.options)
+    image = hp.restore(trial.data, trial.operator, trial.sigma, prior=prior, **trial.options)
     seconds = time.process_time() - start
     cut = slice(MARGIN, -MARGIN)
     return {
         "restore": round(float(psnr(image, trial.truth)), 3),
         "inside": round(float(psnr(image[cut, cut], trial.truth[cut, cut])), 3),
         "seconds": round(seconds, 2),
-        "steps": steps[-1].steps,
-        "applications": steps[-1].applications,
         "data": round(compared(trial, first(trial)), 3),
     }
 
 
-def summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
-    """Means of PSNR, medians of the rest."""
+def summary(rows: list[dict[str, float]]) -> dict[str, float]:
+    """Means of PSNR, and the median time."""
     means = {key: round(float(np.mean([row[key] for row in rows])), 3) for key in ("restore", "inside", "data")}
-    return means | {key: float(np.median([row[key] for row in rows])) for key in ("seconds", "steps", "applications")}
+    return means | {"seconds": float(np.median([row["seconds"] for row in rows]))}
+
+
+def course(trial: Trial, prior: str) -> dict[str, float]:
+    """How much the data leave undetermined, and the last of the steps."""
+    steps: list[hp.RestoringStep] = []
+    hp.restore(trial.data, trial.operator, trial.sigma, prior=prior, report=steps.append, **trial.options)
+    return {
+        "undetermined": round(undetermined_part(trial.measurement, TRUST * (trial.sigma / START) ** 2), 3),
+        "steps": steps[-1].steps,
+        "applications": steps[-1].applications,
+    }
 
 
 def run(name: str, count: int, prior: str) -> None:
@@ -248,8 +256,7 @@ def run(name: str, count: int, prior: str) -> None:
         rows.append(restored(trial, prior))
         keep("problems", name, {"prior": prior, "cases": len(rows), **summary(rows), "rows": rows})
     if "undetermined" not in done:
-        ratio = TRUST * (trials[0].sigma / START) ** 2
-        keep("problems", name, {"undetermined": round(undetermined_part(trials[0].measurement, ratio), 3)})
+        keep("problems", name, course(trials[0], prior))
     if name != "deblur-edges" and done.get("cases of total variation") != len(trials):
         wiener = {"wiener": round(best_wiener(trials), 3)} if name == "deblur" else {}
         found = {"cases of total variation": len(trials), "total variation": best_total_variation(trials)}
