@@ -48,6 +48,7 @@ SIGMA = 2.55 / 255
 CROP, SIDE, MARGIN = 30, 256, 16
 FIRST_WEIGHT = 12.0  # of total variation, over sigma²
 ROUGH, FINE = 2.0, 1.25  # factors between the weights tried, on the first two cases and on all
+FLAT = 0.003  # dB, less than which is no improvement: interpolation has no best weight above zero
 ROUNDS = 100
 WIENER = np.geomspace(1e-3, 1e-1, 9)
 VIEWS, CT_SIDE = 60, 128
@@ -191,8 +192,9 @@ def best_total_variation(trials: list[Trial]) -> dict[str, Any]:
             weight, improves = begin, True
             while improves:
                 weight *= ratio
+                before = max(tried.values())
                 tried[weight] = float(np.mean([of(trial, weight) for trial in cases]))
-                improves = tried[weight] == max(tried.values())
+                improves = tried[weight] > before + FLAT
         found = max(tried, key=lambda weight: tried[weight])
         return found, tried[found]
 
