@@ -305,7 +305,7 @@ def main() -> None:
 
 def kept() -> dict[str, Any]:
     """What all runs have written."""
-    return json.loads(RESULT.read_text()) if RESULT.exists() else {}  # type: ignore[no-any-return]
+    return json.loads(RESULT.read_text()) if RESULT.exists() else {}
 
 
 def keep(part: str, name: str, result: dict[str, Any]) -> None:
