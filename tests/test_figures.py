@@ -27,7 +27,7 @@ RECORDS = {
 SETTINGS = {
     "error-messages": {"0.1"},
     "files": {"1.0"},
-    "inverse": {"0.8", "0.3", "2.55"},
+    "inverse": {"0.1", "0.8", "0.3", "2.55"},
     "large": {"0.1", "0.5"},  # versions of OME-Zarr
     "math": {"3.2", "2.1", "0.02", "0.03", "0.05", "0.1", "0.6"},
     "results": {"0.02"},
@@ -46,7 +46,7 @@ DERIVED = {
     "understand": {"4.6", "1.062"},
 }
 
-BEING_WRITTEN = {"errors", "inverse", "photographs", "quality"}
+BEING_WRITTEN = {"errors", "photographs", "quality"}
 
 
 def numbers_in(record):
