@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -69,3 +70,39 @@ def test_the_laws_notice(
     outcome = Outcome(0, "", "", "", 0.1, 1 << 20, {"out.npy": pixels})._replace(**change)
     found = broken_laws(case, outcome, tmp_path)
     assert (found == []) if complaint is None else any(complaint in law for law in found), found
+
+
+def test_the_page_says_what_the_records_hold():
+    page = (ROOT / "docs" / "robustness.md").read_text()
+    cases = json.loads((ROOT / "fuzz" / "records" / "cases.json").read_text())
+    kills = json.loads((ROOT / "fuzz" / "records" / "kills.json").read_text())
+    mended = sum(len(target["mended"]) for target in cases["targets"].values())
+    memory = max(target["most_memory_mb"] for target in cases["targets"].values())
+    assert cases["cases"] == sum(target["cases"] for target in cases["targets"].values())
+    assert cases["broken"] == sum(len(target["broken"]) for target in cases["targets"].values()) == 0
+    assert f"{cases['cases']:,} cases, {mended} of them mended, none breaks a law; at most {memory} MB" in page
+    for kind in ("denoise", "train"):
+        assert f"`{kind}`: {kills[kind]['kills']} kills, {len(kills[kind]['wrong'])} wrong" in page
+    start = json.loads((ROOT / "benchmarks" / "results" / "start.json").read_text())["default"]
+    for when in ("before", "now"):
+        figures = [start[when][name]["processor"] for name in ("first", "second", "work")]
+        figures.append(start[when]["second_beyond_work"])
+        assert " | ".join([f"| {when}", *(f"{seconds:.2f}" for seconds in figures)]) + " |" in page
+
+
+def test_a_record_goes_on_and_what_keeps_the_laws_again_is_mended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.syspath_prepend(str(ROOT))
+    from fuzz.record import Record
+    from fuzz.worker import Verdict
+
+    record = Record(tmp_path / "record.json", ["tiff"], first=7)
+    record.tallies["tiff"].count(7, Verdict(0, [], 0.5, 3 << 20))
+    record.tallies["tiff"].count(8, Verdict(None, ["hangs"], 40.0, 0))
+    record.write()
+    again = Record(tmp_path / "record.json", ["tiff", "png"], first=0)
+    assert (again.cases, again.broken, again.tallies["tiff"].next) == (2, [("tiff", 8)], 9)
+    again.tallies["tiff"].count(8, Verdict(2, [], 0.1, 0))
+    again.tallies["png"].count(0, Verdict(0, [], 0.1, 0))
+    again.write()
+    assert (again.cases, again.broken, again.tallies["tiff"].mended) == (3, [], {"8": ["hangs"]})
+    assert [part["cases"] for part in again.parts] == [2, 1]
