@@ -1,10 +1,11 @@
 """Tune a mixture, with its schedules of splitting, for the denoised image, and put it among the shipped ones.
 
-    python experiments/tune_mixture.py SOURCE NAME --run FOLDER [--steps 2000] [--crops 6] [--seed 0] [--data DIR]
+    python experiments/tune_mixture.py SOURCE NAME --run FOLDER [--steps 2000] [--crops 6] [--seed 0] … [--data DIR]
 
-SOURCE is a mixture by name or path. Learns from the training images, and is judged, as the library denoises, on crops
-of validation images; BSD68 plays no role. The run is saved every two minutes in FOLDER and goes on from there: the same
-bits as without a break. `--ship` writes what the run has reached among the shipped priors, in float16, and
+SOURCE is a mixture by name or path; one that was tuned before begins with its schedules. Learns from the training
+images, and is judged, as the library denoises, on crops of validation images; BSD68 plays no role. The run is saved
+every two minutes in FOLDER and goes on from there: the same bits as without a break. Every setting of `TuningConfig`
+has its option. `--ship` writes what the run has reached among the shipped priors, in float16, and
 experiments/results/tune-NAME.json. Needs torch (the extra), of which it takes one thread.
 """
 
@@ -13,6 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 import time
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -60,14 +62,14 @@ def main() -> None:
     parser.add_argument("source")
     parser.add_argument("name")
     parser.add_argument("--run", type=Path, required=True)
-    for field in ("steps", "crops", "side", "scales", "seed"):
-        parser.add_argument(f"--{field}", type=int, default=getattr(TuningConfig, field))
+    for field in fields(TuningConfig):
+        parser.add_argument(f"--{field.name.replace('_', '-')}", type=type(field.default), default=field.default)
     parser.add_argument("--data", type=Path)
     parser.add_argument("--ship", action="store_true", help="ship what the run has reached, and train no further")
     options = parser.parse_args()
     torch.set_num_threads(1)
     options.run.mkdir(parents=True, exist_ok=True)
-    config = TuningConfig(**{field: getattr(options, field) for field in ("steps", "crops", "side", "scales", "seed")})
+    config = TuningConfig(**{field.name: getattr(options, field.name) for field in fields(TuningConfig)})
     source = load(options.source)
     if not isinstance(source, GaussianMixturePrior):
         parser.error(f"{options.source} is no mixture")

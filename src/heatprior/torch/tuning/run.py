@@ -17,6 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from heatprior.arrays import FloatArray
 from heatprior.data.datasets import PatchSource
 from heatprior.errors import InvalidInputError
 from heatprior.learning.adam import BETA_MEAN, BETA_SQUARE, EPSILON
@@ -27,7 +28,7 @@ from heatprior.torch.tuning.soft_choice import MixtureTensors, Subspace
 from heatprior.torch.tuning.unrolled import STRIDE, Plan, denoised
 
 NODES = tuple(level / 255 for level in (3.0, 7.5, 15.0, 25.0, 50.0, 100.0))  # noise levels with a schedule of their own
-FIRST_LEVELS, FIRST_WEIGHTS, FIRST_CROSSOVER = (1.0, 0.4), (0.3, 0.02), (0.5, math.log(0.1))
+FIRST = ((1.0, 0.4), (0.3, 0.02), 0.5, 0.1)  # levels and weights of the steps, edge and width of the cross-over
 GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0  # its multiples fill an interval evenly
 BLOCKS = ("axes", "log_variances", "log_contrasts", "logits", "log_levels", "logit_weights", "crossover")
 
@@ -71,15 +72,12 @@ class Tuning(StepByStep):
         """`source` cuts the crops."""
         super().__init__(source, config.side, config.steps)
         self.config, self._card, self._basis = config, dict(prior.card), torch.tensor(prior.basis).float()
-        nodes = len(NODES)
         values = (
             prior.axes,
             np.log(prior.variances),
             np.log(prior.contrasts),
             prior.log_weights,
-            np.log(np.repeat(np.array(FIRST_LEVELS)[:, None], nodes, 1)),
-            np.log(np.repeat(np.array(FIRST_WEIGHTS)[:, None] / (1.0 - np.array(FIRST_WEIGHTS)[:, None]), nodes, 1)),
-            np.repeat(np.array(FIRST_CROSSOVER)[:, None], nodes, 1),
+            *first_plan(prior.card),
         )
         self.point = [torch.tensor(value, dtype=torch.float32) for value in values]
         self._average = [block.clone() for block in self.point]
@@ -142,7 +140,7 @@ class Tuning(StepByStep):
             covariances,
             mixture.log_weights.double().numpy(),
             mixture.log_contrasts.double().exp().numpy(),
-            {**known, **entries_of(plan), **(card or {})},
+            {**known, **entries_of(plan), "mixed": True, **(card or {})},
         )
 
     def state(self) -> dict[str, Tensor]:
@@ -165,6 +163,16 @@ class Tuning(StepByStep):
 def parts_of(blocks: list[Tensor]) -> tuple[MixtureTensors, Plan]:
     """The mixture, and the plan of its splitting."""
     return MixtureTensors(*blocks[:4]), Plan(torch.tensor(NODES).log(), *blocks[4:])
+
+
+def first_plan(card: Mapping[str, Any]) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Logarithms of levels, logits of weights, and cross-over: what an earlier run left on the card, or a usual one."""
+    if "tuning" in card:
+        levels, weights = (np.array(card["hqs"][key]).T for key in ("levels", "weights"))
+        edges, widths = (np.array(card["crossover"][key]) for key in ("edges", "widths"))
+    else:
+        levels, weights, edges, widths = (np.repeat(np.array(first)[..., None], len(NODES), -1) for first in FIRST)
+    return np.log(levels), np.log(weights / (1.0 - weights)), np.stack([edges, np.log(widths)])
 
 
 def entries_of(plan: Plan) -> dict[str, Any]:
