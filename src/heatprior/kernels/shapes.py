@@ -77,7 +77,7 @@ def changes_plain(patches: FloatArray, tables: ShapeTables, level: int, *, mixed
         means.append((u * (parts @ tables.keeps[level, k, :, : end - begin])) @ back)
     of_shapes = np.exp(np.array(peaks) - np.max(peaks, axis=0))  # (K, n)
     kept = np.where(of_shapes >= (SMALL if mixed else 1.0), of_shapes, 0.0)
-    return np.einsum("kn,kna->na", kept / kept.sum(axis=0), np.array(means)) - y
+    return np.asarray(np.einsum("kn,kna->na", kept / kept.sum(axis=0), np.array(means)) - y)
 
 
 @kernel
