@@ -17,6 +17,7 @@ from heatprior.images import ImageFile, read_image
 from heatprior.noise.estimation import NoiseReport, noise_levels_of
 
 MOST_PIXELS = 300_000_000  # of all frames and channels of a file
+NO_RESULT = "there is no such result any more; start it again"
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,10 @@ class Result:
 
     def load(self) -> NDArray[Any]:
         """The pixels, read from the disk as they are wanted."""
-        return np.asanyarray(np.load(self.pixels, mmap_mode="r"))
+        try:
+            return np.asanyarray(np.load(self.pixels, mmap_mode="r"))
+        except FileNotFoundError:  # the picture was closed meanwhile
+            raise InvalidInputError(NO_RESULT) from None
 
 
 class OpenedPicture:
@@ -132,7 +136,7 @@ class OpenedPicture:
     def result(self, name: str) -> Result:
         """One of its results."""
         if name not in self.results:
-            raise InvalidInputError("there is no such result any more; start it again")
+            raise InvalidInputError(NO_RESULT)
         return self.results[name]
 
     def add(self, pixels: NDArray[Any], like: ImageFile, error: FloatArray | None = None) -> str:

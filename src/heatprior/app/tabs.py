@@ -34,6 +34,7 @@ class Tab:
         self._turns = turns
         self.pictures: dict[str, OpenedPicture] = {}
         self.jobs: dict[str, LongJob] = {}
+        self._jobs_of: dict[str, list[LongJob]] = {}  # of each picture
 
     def place_for(self, name: str) -> tuple[str, Path]:
         """A number for a picture that comes, and where its file goes: under its own name, in a folder of its own."""
@@ -55,8 +56,10 @@ class Tab:
         return picture
 
     def discard(self, number: str) -> None:
-        """Forget a picture and its files."""
+        """Forget a picture and its files; nobody waits for work on it any more."""
         self.pictures.pop(number, None)
+        for job in self._jobs_of.pop(number, []):
+            job.cancel()
         shutil.rmtree(self.folder / number, ignore_errors=True)
 
     def picture(self, number: str) -> OpenedPicture:
@@ -71,6 +74,7 @@ class Tab:
             del self.jobs[number]
         job = LongJob(self.number, work, self._turns, lambda text: text.replace(str(picture.path), picture.name))
         self.jobs[job.number] = job
+        self._jobs_of.setdefault(picture.number, []).append(job)
         return job.start()
 
     def job(self, number: str) -> LongJob:

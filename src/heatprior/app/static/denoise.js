@@ -54,7 +54,12 @@ export class Denoise {
 
   leave() {
     clearTimeout(this.timer);
+    this.stopEstimating();
+  }
+
+  stopEstimating() {
     this.estimating?.cancel();
+    this.estimating = null;
   }
 
   modes() {
@@ -94,14 +99,18 @@ export class Denoise {
     const { bench } = this;
     const { picture, frame } = bench;
     this.known = false;
+    this.stopEstimating();
     bench.updateModes();
     const isOld = () => bench.picture !== picture || bench.frame !== frame || bench.task !== this;
     try {
       const first = await api.noiseAtOnce(picture.picture, frame);
       if (isOld()) return;
       this.tellNoise(first);
-      this.estimating = await api.beginJob(picture.picture, { kind: "estimate", frame });
-      const news = await this.estimating.finished;
+      const job = await api.beginJob(picture.picture, { kind: "estimate", frame });
+      if (isOld()) return job.cancel();
+      this.estimating = job;
+      const news = await job.finished;
+      if (this.estimating === job) this.estimating = null;
       if (isOld()) return;
       if (news.state === "failed") bench.problem(new Error(news.error));
       if (news.state !== "done") return;
@@ -147,6 +156,6 @@ export class Denoise {
     clearTimeout(this.timer);
     const { bench } = this;
     if (!bench.picture || bench.picture.values > MOST_AT_ONCE || bench.current) return;
-    this.timer = setTimeout(() => bench.task === this && bench.whole.run(), SOON);
+    this.timer = setTimeout(() => bench.task === this && bench.whole.isWanted && bench.whole.run(), SOON);
   }
 }

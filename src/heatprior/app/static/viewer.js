@@ -15,7 +15,8 @@ export class Viewer {
     this.wipe = 0.5;
     this.size = null;
     this.layers = {};
-    this.busy = 0;
+    this.timer = null; // of the next question
+    this.asking = 0; // questions under way
     new ResizeObserver(() => this.resized()).observe(this.canvas);
     this.slider.addEventListener("input", () => this.setWipe(this.slider.value / 1000));
     this.listen();
@@ -23,6 +24,7 @@ export class Viewer {
 
   setPicture(width, height) {
     this.size = { width, height };
+    for (const layer of Object.values(this.layers)) layer.stop?.abort();
     this.layers = {};
     this.fitted = true;
     this.resized();
@@ -50,15 +52,13 @@ export class Viewer {
     return this.update();
   }
 
-  forget(names) {
-    for (const name of names) {
-      this.layers[name]?.stop?.abort();
-      delete this.layers[name];
-    }
-  }
-
   get shownLayers() {
     return this.mode === "wipe" ? ["noisy", "denoised"] : [this.mode];
+  }
+
+  // Whether what is shown will change by itself: pixels are under way, or about to be asked for.
+  get isBusy() {
+    return this.asking > 0 || this.timer !== null;
   }
 
   get ratio() {
@@ -114,9 +114,9 @@ export class Viewer {
     const { width, height } = this.size;
     this.x = across >= width ? (width - across) / 2 : Math.min(Math.max(this.x, 0), width - across);
     this.y = down >= height ? (height - down) / 2 : Math.min(Math.max(this.y, 0), height - down);
-    this.draw();
     clearTimeout(this.timer);
     this.timer = setTimeout(() => this.update(), WAIT);
+    this.draw();
   }
 
   region() {
@@ -130,8 +130,11 @@ export class Viewer {
 
   // Ask for what is seen and not there. One question of each layer at a time; the newest is asked next.
   async update() {
-    if (!this.size || !this.canvas.width) return;
+    clearTimeout(this.timer);
+    this.timer = null;
+    if (!this.size || !this.canvas.width) return this.onChange();
     await Promise.all(this.shownLayers.map((name) => this.load(name)));
+    this.onChange();
   }
 
   async load(name) {
@@ -147,7 +150,8 @@ export class Viewer {
     const version = layer.version;
     layer.stop = new AbortController();
     const coarse = layer.pieces.find((piece) => piece.version === version && covers(piece, { ...region, step: 64 }));
-    this.setBusy(1);
+    this.asking += 1;
+    this.onChange();
     try {
       const piece = await this.fetchLayer(name, region, layer.stop.signal, Boolean(coarse));
       if (this.layers[name] !== layer) return;
@@ -158,20 +162,16 @@ export class Viewer {
       if (piece.step > region.step) layer.again = true; // a first, coarse look: now the fine one
       this.draw();
     } catch (error) {
-      if (error.name !== "AbortError" && error.constructor.name !== "Superseded") this.onError?.(error);
+      const isStale = this.layers[name] !== layer || error.name === "AbortError" || error.constructor.name === "Superseded";
+      if (!isStale) this.onError?.(error);
     } finally {
       layer.asked = null;
-      this.setBusy(-1);
+      this.asking -= 1;
     }
     if (layer.again && this.layers[name] === layer) {
       layer.again = false;
       await this.load(name);
     }
-  }
-
-  setBusy(change) {
-    this.busy += change;
-    this.onChange();
   }
 
   draw() {

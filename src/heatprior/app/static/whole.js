@@ -9,25 +9,29 @@ export class Whole {
     this.bench = bench;
     id("whole").addEventListener("click", () => this.run());
     id("cancel").addEventListener("click", () => {
+      this.declined = this.bench.task.key();
       this.running?.cancel();
       id("whole-state").textContent = "Cancelling…";
     });
     id("save").addEventListener("click", () => this.save());
   }
 
-  cancel() {
-    this.running?.cancel();
+  // Whether the whole is to be begun for what is chosen now: not if it is under way already, or was cancelled.
+  get isWanted() {
+    const key = this.bench.task.key();
+    return this.running?.key !== key && this.declined !== key;
   }
 
   // Whatever is under way belongs to a picture or a task that is no longer there.
   abandon() {
     this.running?.cancel();
-    this.running = null;
+    this.running = this.declined = null;
     this.idle();
   }
 
   async run() {
     this.running?.cancel();
+    this.declined = null;
     const { picture, task } = this.bench;
     const key = task.key();
     id("save").disabled = true;
@@ -35,7 +39,7 @@ export class Whole {
     id("progress-row").hidden = false;
     id("progress").value = 0;
     let unwanted = false;
-    const mine = { cancel: () => (unwanted = true) }; // until the server has told the job's number
+    const mine = { key, cancel: () => (unwanted = true) }; // until the server has told the job's number
     this.running = mine;
     try {
       const body = await task.job(picture);

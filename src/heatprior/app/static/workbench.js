@@ -18,6 +18,7 @@ export class Workbench {
   constructor() {
     this.picture = null;
     this.frame = 0;
+    this.opening = null; // the file that is being opened
     this.factor = 1; // how much larger than the file what is shown is
     this.viewer = new Viewer(id("viewer"), (...asked) => this.fetchLayer(...asked), () => this.shown());
     this.viewer.onError = (error) => this.problem(error);
@@ -82,24 +83,29 @@ export class Workbench {
 
   // A file, or null for the example.
   async open(file) {
-    this.whole.cancel();
-    this.task.leave();
     this.problem(null);
     performance.mark("given");
-    id("busy").hidden = false;
+    const mine = (this.opening = {});
+    this.tellBusy();
     say(`Opening ${file?.name ?? "the example"}`);
     try {
       const about = file ? await api.givePicture(file) : await api.giveSample();
-      if (this.picture) api.dropPicture(this.picture.picture).catch(() => {});
+      const unwanted = this.opening === mine ? this.picture : about; // a later file may have come first
+      if (unwanted) api.dropPicture(unwanted.picture).catch(() => {});
+      if (this.opening !== mine) return;
+      this.opening = null;
       this.begin(about);
     } catch (error) {
-      id("busy").hidden = true;
+      if (this.opening !== mine) return;
+      this.opening = null;
       this.problem(error);
-      if (this.picture) this.task.begin();
     }
+    this.tellBusy();
   }
 
   begin(about) {
+    this.whole.abandon();
+    this.task.leave();
     this.picture = about;
     this.frame = 0;
     this.first = true;
@@ -118,7 +124,6 @@ export class Workbench {
     id("frame-number").textContent = `1 of ${about.frames}`;
     id("viewer").querySelector("canvas").setAttribute("aria-label", `${about.name}: ${about.description}`);
     this.factor = 0; // a new picture has a new size
-    this.whole.abandon();
     this.refresh();
     this.setMode(this.task.modes()[0]);
     this.task.begin();
@@ -152,7 +157,7 @@ export class Workbench {
   changed() {
     this.problem(null);
     if (!this.picture) return;
-    if (this.whole.running) this.whole.abandon();
+    this.whole.abandon();
     this.refresh();
   }
 
@@ -169,7 +174,7 @@ export class Workbench {
     const asked = { layer, frame, ...place, exact: exact ? 1 : 0 };
     if (computed) Object.assign(asked, this.current ? { result: this.current.name } : this.task.asked(layer));
     const piece = await api.look(picture.picture, asked, signal);
-    if (computed) requestAnimationFrame(() => this.measured());
+    if (computed && this.picture === picture) requestAnimationFrame(() => this.measured());
     return smaller ? enlarged(piece, factor, region.step) : piece;
   }
 
@@ -190,7 +195,7 @@ export class Workbench {
     if (!viewer?.size) return;
     const { before, after } = this.task.words;
     id("zoom").textContent = `${Math.round(100 * viewer.zoom * this.factor)} %`;
-    id("busy").hidden = viewer.busy === 0;
+    this.tellBusy();
     const single = viewer.mode !== "wipe";
     const corners = id("viewer").querySelectorAll(".corner");
     const names = { noisy: before, denoised: after, difference: this.task.words.difference, noise: "noise level", error: "error" };
@@ -206,6 +211,11 @@ export class Workbench {
       id("legend-low").textContent = number(ends[0]);
       id("legend-high").textContent = number(ends[1]);
     }
+  }
+
+  tellBusy() {
+    id("busy").hidden = !this.opening && this.viewer.asking === 0;
+    id("viewer").setAttribute("aria-busy", Boolean(this.opening || this.viewer.isBusy));
   }
 
   // ---- tools
