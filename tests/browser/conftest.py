@@ -1,19 +1,18 @@
-"""A server of its own in a process of its own, and a real Chromium that looks at it; no console error goes unseen."""
+"""A server in a process of its own and a real Chromium that looks at it; no error, no foreign request goes unseen."""
 
 from __future__ import annotations
 
 import os
-import shutil
+import re
 from collections.abc import Callable, Iterator
 from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
 import pytest
-from page_server import PATIENCE, Server
+from page_server import FLAGS, PATIENCE, Server
 
 CHROMIUM = os.environ.get("HEATPRIOR_CHROMIUM", "")
-FLAGS = "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-sync"
 
 if not CHROMIUM:
     collect_ignore_glob = ["test_*.py"]  # make test-app sets it
@@ -39,21 +38,26 @@ def chromium() -> Iterator[object]:
 
 @pytest.fixture
 def open_page(chromium, server) -> Iterator[Callable[..., object]]:
-    """A new tab with the page; at the end, no error may have come to its console."""
-    contexts, complaints = [], []
+    """A new tab with the page; at the end, nothing but what was `expected` may have come to its console."""
+    contexts, complaints, foreign = [], [], []
 
-    def listen(page):
-        page.on("console", lambda message: message.type == "error" and complaints.append(message.text))
-        page.on("pageerror", lambda error: complaints.append(str(error)))
+    def listen(page, expected, home):
+        def complain(text):
+            if not (expected and re.match(expected, text)):
+                complaints.append(text)
 
-    def opened(url=None, *, expected_complaints=False, **options):
+        page.on("console", lambda message: message.type == "error" and complain(message.text))
+        page.on("pageerror", lambda error: complain(str(error)))
+        page.on("request", lambda request: home in request.url or foreign.append(request.url))
+
+    def opened(url=None, *, expected="", **options):
         context = chromium.new_context(**{"viewport": {"width": 1280, "height": 800}, **options})
         context.set_default_timeout(1000 * PATIENCE)
         contexts.append(context)
         page = context.new_page()
-        if not expected_complaints:
-            listen(page)
-        page.goto(url or server.url)
+        url = url or server.url
+        listen(page, expected, url.split("?")[0])
+        page.goto(url)
         page.wait_for_selector("html[data-ready]")
         return page
 
@@ -61,6 +65,7 @@ def open_page(chromium, server) -> Iterator[Callable[..., object]]:
     for context in contexts:
         context.close()
     assert complaints == []
+    assert foreign == []  # it works offline
 
 
 @pytest.fixture
@@ -124,7 +129,4 @@ def denoised(by_command: Callable[..., bytes]) -> Callable[..., bytes]:
 @pytest.fixture(scope="session")
 def axe() -> str:
     """The source of axe-core, as npm has it."""
-    path = Path(os.environ.get("HEATPRIOR_AXE", ""))
-    if not path.is_file():
-        pytest.skip(f"axe-core is not there (npm {'failed' if shutil.which('npm') else 'is not installed'})")
-    return path.read_text()
+    return Path(os.environ["HEATPRIOR_AXE"]).read_text()

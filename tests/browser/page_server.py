@@ -10,6 +10,11 @@ from pathlib import Path
 
 LARGEST_MB = 40  # of the server under test
 PATIENCE = float(os.environ.get("HEATPRIOR_PATIENCE", "240"))  # seconds that anything may take
+FLAGS = "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-sync"
+
+# What Chromium itself writes to the console, where a test expects it.
+REFUSED = r"Failed to load resource: the server responded with a status of 4\d\d"
+GONE = r"Failed to load resource: net::ERR_"
 
 
 class Server:

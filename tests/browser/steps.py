@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import time
 from pathlib import Path
 
@@ -24,8 +25,24 @@ def give(page, path: Path) -> None:
     until(page, "performance.getEntriesByName('given to first view').length > 0")
 
 
+def choose(page, *, sigma: str = "", quality: str = "") -> None:
+    """How much noise, and how well to denoise."""
+    if sigma:
+        page.fill("#sigma", sigma)
+        page.press("#sigma", "Enter")
+    if quality:
+        page.select_option("#quality", quality)
+
+
+def wait_for_noise(page) -> None:
+    """Until the noise of the whole frame is known."""
+    until(page, "!document.querySelector('[data-mode=noise]').disabled")
+
+
 def wait_for_whole(page) -> None:
-    until(page, "!document.getElementById('save').disabled")
+    """Until the whole picture can be saved; what goes wrong ends the waiting."""
+    until(page, "!document.getElementById('save').disabled || !document.getElementById('problem').hidden")
+    assert page.is_hidden("#problem"), page.inner_text("#problem")
 
 
 def save(page, button: str = "#save") -> bytes:
@@ -53,7 +70,8 @@ def seen(page) -> str:
 
 
 def settled(page) -> str:
-    until(page, "document.getElementById('busy').hidden")
+    """What the canvas shows once nothing more is under way for it."""
+    until(page, "document.getElementById('viewer').getAttribute('aria-busy') === 'false'")
     return seen(page)
 
 
@@ -68,7 +86,9 @@ def begin_restoring(page, path: Path, task: str) -> None:
 
 def paint(page, start: tuple[float, float], end: tuple[float, float]) -> None:
     """A stroke over the picture, between two places in parts of the canvas."""
-    box = page.locator("#viewer canvas").bounding_box()
+    canvas = page.locator("#viewer canvas")
+    canvas.scroll_into_view_if_needed()
+    box = canvas.bounding_box()
     places = [(box["x"] + x * box["width"], box["y"] + y * box["height"]) for x, y in (start, end)]
     page.mouse.move(*places[0])
     page.mouse.down()
@@ -78,3 +98,22 @@ def paint(page, start: tuple[float, float], end: tuple[float, float]) -> None:
 
 def shown_modes(page) -> list[str]:
     return page.evaluate("[...document.querySelectorAll('[data-mode]:enabled')].map((button) => button.dataset.mode)")
+
+
+def legend(page) -> list[float]:
+    """The values at the two ends of the scale below a map."""
+    until(page, "!document.getElementById('legend').hidden")
+    settled(page)
+    return [float(page.inner_text(f"#legend-{end}").replace("−", "-")) for end in ("low", "high")]
+
+
+def drop(page, *paths: Path) -> None:
+    """Drop files onto the page, as a hand would."""
+    files = [[path.name, base64.b64encode(path.read_bytes()).decode()] for path in paths]
+    page.evaluate(
+        "(files) => { const carried = new DataTransfer(); for (const [name, text] of files)"
+        " carried.items.add(new File([Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0))], name));"
+        " for (const type of ['dragover', 'drop'])"
+        " document.body.dispatchEvent(new DragEvent(type, { dataTransfer: carried, bubbles: true })); }",
+        files,
+    )

@@ -7,8 +7,8 @@ import signal
 import time
 
 import pytest
-from page_server import PATIENCE, Server
-from steps import give, wait_for_whole
+from page_server import GONE, PATIENCE, Server
+from steps import choose, give, until, wait_for_whole
 
 
 def ask(server, method="GET", path="/api/priors", body=None, **headers):
@@ -92,6 +92,8 @@ def test_two_tabs_have_their_own_pictures_and_a_closed_one_leaves_nothing(open_p
     one, other = open_page(), open_page()
     give(one, pictures / "deep.png")
     give(other, pictures / "colour.jpg")
+    for page in (one, other):
+        choose(page, quality="fast")
     wait_for_whole(one)
     wait_for_whole(other)
     assert one.inner_text("#name") == "deep.png"
@@ -101,14 +103,38 @@ def test_two_tabs_have_their_own_pictures_and_a_closed_one_leaves_nothing(open_p
     end = time.monotonic() + PATIENCE
     while "colour.jpg" in given_files(server):
         assert time.monotonic() < end
-        one.wait_for_timeout(50)
+        time.sleep(0.05)
     assert "deep.png" in given_files(server)
+
+
+def test_ten_tabs_share_the_processors(server, pictures):
+    """When the first of ten equal jobs ends, all others are well on their way."""
+    tabs = [json.loads(ask(server, "POST", "/api/tabs")[1])["tab"] for _ in range(10)]
+    pixels = (pictures / "middle.png").read_bytes()
+    jobs = []
+    for tab in tabs:
+        picture = json.loads(ask(server, "PUT", f"/api/tabs/{tab}/pictures?name=a.png", pixels)[1])["picture"]
+        wanted = json.dumps({"kind": "denoise", "sigma": 20, "quality": "fast"}).encode()
+        job = json.loads(ask(server, "POST", f"/api/tabs/{tab}/pictures/{picture}/jobs", wanted)[1])["job"]
+        jobs.append(f"/api/tabs/{tab}/jobs/{job}")
+    end = time.monotonic() + PATIENCE
+    states = []
+    while not any(state["state"] == "done" for state in states):
+        assert time.monotonic() < end
+        states = [json.loads(ask(server, path=job)[1]) for job in jobs]
+    progress = sorted(state["progress"] for state in states)
+    for tab in tabs:
+        ask(server, "POST", f"/api/tabs/{tab}/close")
+    assert progress[0] > 0.0, progress
+    assert progress[5] > 0.4, progress
 
 
 def test_a_server_that_is_killed_is_told_and_its_folder_swept_by_the_next(open_page, tmp_path, pictures):
     server = Server(tmp_path)
-    page = open_page(server.url, expected_complaints=True)
+    page = open_page(server.url, expected=GONE)
     give(page, pictures / "middle.png")
+    choose(page, sigma="20", quality="best")
+    until(page, "document.getElementById('whole-state').textContent.startsWith('Denoising')")
     os.kill(server.process.pid, signal.SIGKILL)
     server.gone()
     page.wait_for_selector("#lost:not([hidden])")

@@ -4,7 +4,7 @@ import io
 
 import numpy as np
 from PIL import Image
-from steps import begin_restoring, paint, save, settled, shown_modes, until, wait_for_whole
+from steps import begin_restoring, paint, save, set_range, settled, shown_modes, until, wait_for_whole
 
 
 def test_a_blurred_picture_is_made_sharp_as_by_the_command(page, pictures, by_command):
@@ -24,6 +24,11 @@ def test_a_blurred_picture_is_made_sharp_as_by_the_command(page, pictures, by_co
     page.select_option("#blur", "motion")
     assert page.is_visible("#length")
     assert page.is_disabled("#save")  # that result belonged to another choice
+    page.fill("#length", "5")
+    set_range(page, "#degrees", 30)
+    page.click("#whole")
+    wait_for_whole(page)
+    assert save(page) == by_command("deblur", "small.png", "--motion", "5,30", "--sigma", "6")
     page.click("[data-view=denoise]")
     assert page.is_visible("#strength")
     assert page.is_hidden("#restore-settings")
