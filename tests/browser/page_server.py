@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 LARGEST_MB = 40  # of the server under test
-PATIENCE = float(os.environ.get("HEATPRIOR_PATIENCE", "240"))  # seconds that anything may take
+PATIENCE = float(os.environ.get("HEATPRIOR_PATIENCE", "600"))  # seconds that anything may take
 FLAGS = "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-sync"
 
 # What Chromium itself writes to the console, where a test expects it.
