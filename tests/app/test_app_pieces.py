@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from heatprior.app.choices import Choice, target_name
+from heatprior.app.layers import Wanted, show
 from heatprior.app.long_jobs import LongJob
 from heatprior.app.opened import OpenedPicture
 from heatprior.app.quick import Pace, first_noise, quick_look
@@ -90,12 +91,12 @@ def test_of_each_tab_only_the_newest_look_waits():
 
     async def many():
         looks = QuickLooks()
-        first = asyncio.create_task(looks.run("a", lambda: gate.wait(20)))
+        first = asyncio.create_task(looks.run("a", lambda _: gate.wait(20)))
         await asyncio.sleep(0.05)
-        older = asyncio.create_task(looks.run("a", lambda: "older"))
-        other = asyncio.create_task(looks.run("b", lambda: "other"))
+        older = asyncio.create_task(looks.run("a", lambda _: "older"))
+        other = asyncio.create_task(looks.run("b", lambda _: "other"))
         await asyncio.sleep(0)
-        newer = asyncio.create_task(looks.run("a", lambda: "newer"))
+        newer = asyncio.create_task(looks.run("a", lambda _: "newer"))
         await asyncio.sleep(0)
         gate.set()
         return await asyncio.gather(first, older, other, newer, return_exceptions=True)
@@ -167,6 +168,17 @@ def test_a_quick_look_takes_the_noise_off_at_every_reduction(tmp_path):
         truth, noisy = (pixels[region.reduced] for pixels in (truth, noisy))
         assert look.shape == truth.shape
         assert np.std(look - truth) < 0.65 * np.std(noisy - truth)  # the fast quality leaves noise in smooth pictures
+
+
+def test_a_look_that_only_refines_gives_way_to_a_newer_one_and_a_first_one_does_not(tmp_path):
+    picture, _ = noisy_picture(tmp_path)
+    region = Region.within(picture.frame_shape, 0, 0, 120, 96, 1)
+    first = Wanted("denoised", 0, region, Choice(), None, exact=False)
+    assert show(picture, first, Pace(), is_old=lambda: True).region == region
+    refining = first._replace(choice=Choice(strength=2.0), exact=True)
+    with pytest.raises(SupersededError):
+        show(picture, refining, Pace(), is_old=lambda: True)
+    assert show(picture, refining, Pace()).region == region
 
 
 def test_the_errors_of_a_result_are_a_map_if_they_were_asked_for(tmp_path):

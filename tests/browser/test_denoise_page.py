@@ -134,7 +134,6 @@ def test_the_error_of_each_pixel_is_a_map_and_the_result_stays_the_same(page, pi
     choose(page, sigma="5200", quality="fast")
     page.check("#error")
     wait_for_whole(page)
-    assert "PSNR should be" in page.inner_text("#whole-state")
     page.click("[data-mode=denoised]")
     clean = settled(page)
     page.click("[data-mode=error]")

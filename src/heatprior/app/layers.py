@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,6 +12,7 @@ from heatprior.app.choices import Choice
 from heatprior.app.opened import OpenedPicture
 from heatprior.app.quick import Pace, first_noise, quick_look
 from heatprior.app.screen import Region, as_png, ends_of, in_8_bits, in_colours
+from heatprior.app.turns import SupersededError
 from heatprior.arrays import FloatArray
 from heatprior.errors import InvalidInputError
 
@@ -30,7 +32,7 @@ class Shown(NamedTuple):
 class Wanted(NamedTuple):
     """A layer of a frame; `result` names a finished one, otherwise it is a quick look by `choice`.
 
-    An `exact` look has the step that was asked for, however long it takes.
+    An `exact` look has the step that was asked for, however long it takes; it gives way to newer ones.
     """
 
     layer: str
@@ -41,8 +43,8 @@ class Wanted(NamedTuple):
     exact: bool
 
 
-def show(picture: OpenedPicture, wanted: Wanted, pace: Pace) -> Shown:
-    """One layer."""
+def show(picture: OpenedPicture, wanted: Wanted, pace: Pace, is_old: Callable[[], bool] = lambda: False) -> Shown:
+    """One layer; an exact look ends, with SupersededError, once `is_old` says that a newer one waits."""
     if wanted.layer not in LAYERS:
         raise InvalidInputError(f"{wanted.layer[:40]!r} is no layer; expected {', '.join(LAYERS)}")
     if wanted.layer == "noise":
@@ -53,7 +55,7 @@ def show(picture: OpenedPicture, wanted: Wanted, pace: Pace) -> Shown:
     if wanted.layer == "noisy":
         pixels = picture.reduced(wanted.frame, wanted.region.step)[wanted.region.reduced]
         return Shown(as_png(in_8_bits(pixels, black, white)), wanted.region, black, white)
-    region, clean = _denoised(picture, wanted, pace)
+    region, clean = _denoised(picture, wanted, pace, is_old)
     if wanted.layer == "difference":
         noisy = picture.reduced(wanted.frame, region.step)[region.reduced]
         removed = np.subtract(noisy, clean, dtype=np.float32)
@@ -67,7 +69,13 @@ def is_quick_look(wanted: Wanted) -> bool:
     return wanted.result is None and wanted.layer in ("denoised", "difference")
 
 
-def _denoised(picture: OpenedPicture, wanted: Wanted, pace: Pace) -> tuple[Region, NDArray[Any]]:
+def _denoised(
+    picture: OpenedPicture, wanted: Wanted, pace: Pace, is_old: Callable[[], bool]
+) -> tuple[Region, NDArray[Any]]:
+    def give_way(_: float) -> None:
+        if wanted.exact and is_old():
+            raise SupersededError
+
     region = wanted.region
     if wanted.result is not None:
         return region, picture.reduced(wanted.frame, region.step, wanted.result)[region.reduced]
@@ -78,7 +86,7 @@ def _denoised(picture: OpenedPicture, wanted: Wanted, pace: Pace) -> tuple[Regio
         region = Region.within(picture.frame_shape, region.x, region.y, region.width, region.height, step)
     key = (wanted.frame, region, wanted.choice, id(picture.noise[wanted.frame]))
     if picture.last_look is None or picture.last_look[0] != key:
-        picture.last_look = (key, quick_look(picture, wanted.frame, region, wanted.choice, pace))
+        picture.last_look = (key, quick_look(picture, wanted.frame, region, wanted.choice, pace, give_way))
     return region, picture.last_look[1]
 
 

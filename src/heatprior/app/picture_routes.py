@@ -107,7 +107,7 @@ async def noise_at_once(request: Request) -> Response:
     desk, tab, picture = desk_of(request), tab_of(request), picture_of(request)
     frame = whole_number(request.query_params.get("frame", "0"), "frame")
     if frame not in picture.noise:
-        found = await desk.looks.run(f"{tab.number} noise", partial(first_noise, picture, frame))
+        found = await desk.looks.run(f"{tab.number} noise", lambda _: first_noise(picture, frame))
         picture.noise.setdefault(frame, found)
     return JSONResponse(noise_in_words(picture.noise[frame]))
 

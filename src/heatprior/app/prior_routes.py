@@ -49,7 +49,7 @@ async def show_likelihood(request: Request) -> Response:
     desk, tab, picture, asked = desk_of(request), tab_of(request), picture_of(request), request.query_params
     frame = whole_number(asked.get("frame", "0"), "frame")
     work = partial(likelihood, asked.get("prior", "patch7"), picture, frame)
-    return JSONResponse(await desk.looks.run(f"{tab.number} likelihood", work))
+    return JSONResponse(await desk.looks.run(f"{tab.number} likelihood", lambda _: work()))
 
 
 ROUTES = [

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from heatprior.app.choices import QUICK, Choice
 from heatprior.app.opened import FrameNoise, OpenedPicture
 from heatprior.app.screen import LARGEST_STEP, Region
+from heatprior.kernels.row_bands import Progress
 from heatprior.noise.estimation import estimate_noise
 from heatprior.restoration.denoising import denoise
 
@@ -45,7 +46,9 @@ class Pace:
             self._cost = MEMORY * self._cost + (1.0 - MEMORY) * seconds / pixels
 
 
-def quick_look(picture: OpenedPicture, number: int, region: Region, choice: Choice, pace: Pace) -> NDArray[Any]:
+def quick_look(
+    picture: OpenedPicture, number: int, region: Region, choice: Choice, pace: Pace, progress: Progress | None = None
+) -> NDArray[Any]:
     """The region of a frame, denoised: (H, W) or (H, W, 3) in float32 and in the units of the image."""
     wide = region.grown(MARGIN, picture.frame_shape)
     noisy = np.asarray(picture.reduced(number, region.step)[wide.reduced], np.float32)
@@ -57,6 +60,7 @@ def quick_look(picture: OpenedPicture, number: int, region: Region, choice: Choi
         quality=QUICK,
         channel_axis=picture.channel_axis,
         white=picture.noise[number].report.white,
+        progress=progress,
     )
     pace.learn(noisy.size, time.perf_counter() - start)
     rows, columns = region.reduced

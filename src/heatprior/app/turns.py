@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
+from functools import partial
 from threading import Condition
 from typing import Any, NamedTuple
 
@@ -81,8 +82,11 @@ class Turns:
         return min(self._waiting, key=lambda entry: self._last.get(entry[0], 0))[1]
 
 
+Look = Callable[[Callable[[], bool]], Any]  # is told how to ask whether a newer look of its tab waits
+
+
 class _Look(NamedTuple):
-    work: Callable[[], Any]
+    work: Look
     result: asyncio.Future[Any]
 
 
@@ -93,8 +97,8 @@ class QuickLooks:
         self._waiting: dict[str, _Look] = {}
         self._task: asyncio.Task[None] | None = None
 
-    async def run(self, tab: str, work: Callable[[], Any]) -> Any:
-        """The result of `work`; raises SupersededError if a newer look came before this one began."""
+    async def run(self, tab: str, work: Look) -> Any:
+        """The result of `work`; raises SupersededError if a newer look came before it began, or made it give way."""
         result: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         older = self._waiting.get(tab)
         self._waiting[tab] = _Look(work, result)  # keeps its place in the line
@@ -106,11 +110,12 @@ class QuickLooks:
 
     async def _work(self) -> None:
         while self._waiting:
-            look = self._waiting.pop(next(iter(self._waiting)))
+            tab = next(iter(self._waiting))
+            look = self._waiting.pop(tab)
             if look.result.done():  # nobody waits for it
                 continue
             try:
-                value = await asyncio.to_thread(look.work)
+                value = await asyncio.to_thread(look.work, partial(self._waiting.__contains__, tab))
             except Exception as error:
                 if not look.result.done():
                     look.result.set_exception(error)

@@ -10,7 +10,7 @@ const PAGE = `
 <h2 class="unseen">The prior</h2>
 <div class="prior-bar">
   <label>Prior <select class="names"></select></label>
-  <label class="sigma-label">Noise level <output class="sigma-value"></output>
+  <label class="sigma-label"><span>Noise level <output class="sigma-value"></output></span>
     <input type="range" class="sigma" min="0" max="${TICKS}" value="30"></label>
 </div>
 <p class="hint intro">The model says: the responses of a patch to these filters are independent, and each follows a mixture of Gaussians. Noise of level σ widens every mixture by a known amount, and nothing else: so the density of noisy patches is exact at every σ. Move the slider and watch.</p>

@@ -128,7 +128,8 @@ export class Viewer {
     return { x, y, w: right - x, h: bottom - y, step };
   }
 
-  // Ask for what is seen and not there. One question of each layer at a time; the newest is asked next.
+  // Ask for what is seen and not there. One question of each layer at a time; the newest is asked next. What only refines
+  // what is seen already, and may take longer, ends when something else is wanted.
   async update() {
     clearTimeout(this.timer);
     this.timer = null;
@@ -142,18 +143,19 @@ export class Viewer {
     const region = this.region();
     const lacks = !layer.pieces.some((piece) => piece.version === layer.version && covers(piece, region));
     if (!lacks || region.w <= 0 || region.h <= 0) return;
-    if (layer.asked) {
+    const { asked, version } = layer;
+    if (asked) {
       layer.again = true;
+      if (asked.refines && (asked.version !== version || !covers(asked, region))) layer.stop.abort();
       return;
     }
-    layer.asked = region;
-    const version = layer.version;
     layer.stop = new AbortController();
-    const coarse = layer.pieces.find((piece) => piece.version === version && covers(piece, { ...region, step: 64 }));
+    const refines = layer.pieces.some((piece) => piece.version === version && covers(piece, { ...region, step: 64 }));
+    layer.asked = { ...region, version, refines };
     this.asking += 1;
     this.onChange();
     try {
-      const piece = await this.fetchLayer(name, region, layer.stop.signal, Boolean(coarse));
+      const piece = await this.fetchLayer(name, region, layer.stop.signal, refines);
       if (this.layers[name] !== layer) return;
       piece.version = version;
       piece.whole = piece.w >= this.size.width && piece.h >= this.size.height;

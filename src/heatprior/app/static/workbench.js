@@ -198,7 +198,7 @@ export class Workbench {
     this.tellBusy();
     const single = viewer.mode !== "wipe";
     const corners = id("viewer").querySelectorAll(".corner");
-    const names = { noisy: before, denoised: after, difference: this.task.words.difference, noise: "noise level", error: "error" };
+    const names = { noisy: before, denoised: after, difference: this.task.words.difference, noise: "noise level σ", error: "standard error" };
     corners[0].textContent = single ? names[viewer.mode] : before;
     corners[0].hidden = !single && viewer.wipe < 0.12;
     corners[1].hidden = single || viewer.wipe > 0.88;
