@@ -1,4 +1,4 @@
-"""Make screenshot.png: the sample in a real viewer, denoised, with its error map below it.
+"""Make docs/napari.png: the sample in a real viewer, denoised, with its error map below it.
 
 Run under a display: xvfb-run -s "-screen 0 1600x1200x24" python take_screenshot.py [FILE]
 """
@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import napari
+from PIL.Image import Dither, Quantize, fromarray
 from qtpy.QtWidgets import QApplication
 
 SIZE = (1280, 860)
@@ -37,9 +38,10 @@ def main(path: Path) -> None:
     for _ in range(50):
         QApplication.processEvents()
         time.sleep(0.02)
-    viewer.screenshot(str(path), canvas_only=False, flash=False)
+    shown = fromarray(viewer.screenshot(canvas_only=False, flash=False)).convert("RGB")
+    shown.quantize(256, method=Quantize.MEDIANCUT, dither=Dither.NONE).save(path, optimize=True)
     viewer.close()
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).with_name("screenshot.png"))
+    main(Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parents[2] / "docs" / "napari.png")
