@@ -5,16 +5,17 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
+import tempfile
 from collections.abc import Callable
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from page_server import FLAGS, Server
 from steps import choose, paint, set_range, settled, until, wait_for_noise, wait_for_whole
+
+from heatprior.records import write_record
 
 SERIOUS = ("serious", "critical")
 SCREENS = {"light": (1280, 800), "dark": (1280, 800), "small-light": (360, 740), "small-dark": (360, 740)}
@@ -118,13 +119,11 @@ def violations(page, axe: str) -> list[dict[str, Any]]:
 
 def main(folder: Path) -> None:
     """Pictures of all views, and the record of axe-core."""
-    import tempfile
-
     from playwright.sync_api import sync_playwright
 
     axe = Path(os.environ["HEATPRIOR_AXE"]).read_text()
     folder.mkdir(parents=True, exist_ok=True)
-    record: dict[str, Any] = {"time": datetime.now(UTC).isoformat(timespec="seconds"), "views": {}}
+    record: dict[str, Any] = {"views": {}}
     with tempfile.TemporaryDirectory() as scratch, sync_playwright() as playwright:
         server = Server(Path(scratch))
         browser = playwright.chromium.launch(executable_path=os.environ["HEATPRIOR_CHROMIUM"], args=FLAGS.split())
@@ -141,7 +140,7 @@ def main(folder: Path) -> None:
             page.close()
         browser.close()
         server.end()
-    (folder / "axe.json").write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n")
+    write_record(folder / "app-accessibility.json", record)
 
 
 if __name__ == "__main__":
