@@ -1,6 +1,6 @@
 """Every view of the page, in both themes and on a small screen: pictures to look at, and what axe-core finds.
 
-`python tests/browser/views.py FOLDER` writes both there; `make test-app` asks that axe-core finds nothing serious.
+`python tests/browser/views.py FOLDER [PICTURE]` writes both there; `make test-app` asks that axe-core finds nothing serious.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def violations(page, axe: str) -> list[dict[str, Any]]:
     ]
 
 
-def main(folder: Path) -> None:
+def main(folder: Path, picture: Path | None = None) -> None:
     """Pictures of all views, and the record of axe-core."""
     from playwright.sync_api import sync_playwright
 
@@ -133,7 +133,7 @@ def main(folder: Path) -> None:
             page.set_default_timeout(600_000)
             page.goto(server.url)
             page.wait_for_selector("html[data-ready]")
-            for name in each_view(page):
+            for name in each_view(page, picture):
                 page.screenshot(path=folder / f"{name}-{screen}.png", full_page=screen.startswith("small"))
                 record["views"][f"{name}, {screen}"] = violations(page, axe)
             record["axe-core"] = page.evaluate("axe.version")
@@ -144,4 +144,4 @@ def main(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(*map(Path, sys.argv[1:]))
