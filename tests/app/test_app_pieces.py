@@ -199,7 +199,9 @@ def test_the_pace_reduces_what_would_take_too_long():
     pace = Pace()
     region = Region(0, 0, 1000, 1000, 1)
     assert pace.step_for(region, 1) > pace.step_for(Region(0, 0, 100, 100, 1), 1) == 1
-    for _ in range(30):
+    pace.learn(20_000, 300.0)  # compiled meanwhile
+    assert pace.step_for(Region(0, 0, 120, 96, 1), 1) == 2  # something to look at is left
+    for _ in range(60):
         pace.learn(1_000_000, 0.01)
     assert pace.step_for(region, 3) == 1
 

@@ -1,6 +1,6 @@
 """Every view of the page, in both themes and on a small screen: pictures to look at, and what axe-core finds.
 
-`python tests/browser/views.py FOLDER [PICTURE]` writes both there; `make test-app` asks that axe-core finds nothing serious.
+`python tests/browser/views.py FOLDER [PICTURE]` writes both there; `make test-app` asks for nothing serious on any.
 """
 
 from __future__ import annotations

@@ -23,6 +23,7 @@ from heatprior.restoration.denoising import denoise
 MARGIN = 12  # pixels around what is seen: the reach of two patches
 AIM = 0.2  # seconds that a look may take
 FIRST_GUESS = 3e-7  # seconds for each pixel of each channel
+SMALLEST = 32  # pixels along a side that are left, however slow the computer is: fewer hold no patches
 MEMORY = 0.7  # weight of the past in what is known of the speed
 PART = 512  # pixels along the side of the part that tells the noise at first
 
@@ -35,8 +36,10 @@ class Pace:
 
     def step_for(self, region: Region, channels: int) -> int:
         """The least step, from that of the region on, at which it takes no longer than it may."""
-        step = region.step
-        while step < LARGEST_STEP and region.width * region.height / step**2 * channels * self._cost > AIM:
+        step, side = region.step, min(region.width, region.height)
+        while region.width * region.height / step**2 * channels * self._cost > AIM:
+            if 2 * step > LARGEST_STEP or side < 2 * step * SMALLEST:
+                break
             step *= 2
         return step
 
