@@ -36,7 +36,8 @@ class Verdict(NamedTuple):
 
 def serve(connection: Connection) -> None:
     """Send what is wrong with cases that have no fault; then run those that are asked for, and send their verdicts."""
-    # What is imported, compiled or put aside once does not count against the first mutant.
+    for case in sound_cases():  # what is imported, compiled or put aside once counts against no case
+        run_case(case)
     faults = [(case.arguments, verdict) for case in sound_cases() if (verdict := run_case(case)[0])[:2] != (0, [])]
     limit = _status("VmSize") + HEADROOM
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
