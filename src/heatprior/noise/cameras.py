@@ -97,7 +97,8 @@ def find_profile(
                 evidence.append(evidence_over_white(fit, white, patches))
                 left.append(high_power(fit.power))
                 spread.append(float(np.sqrt(fit.variances.max() / fit.variances.min())))
-            channels.append(_as_noise(fit, patches, STRONGER[d > 0], FLATTER[d > 0]))
+            smoothed = left[-1] < MOST_LEFT  # by a camera; other noise is what the flattest patches show
+            channels.append(_as_noise(fit, patches, *((STRONGER[d > 0], FLATTER[d > 0]) if smoothed else (1.0, 1.0))))
             if (done := part_of(progress, first + d, count)) is not None:
                 done(1.0)
     profile = NoiseProfile(tuple(channels), len(images))
