@@ -32,7 +32,7 @@ from heatprior.kernels.compiler import FAST, kernel
 
 LANES = 16  # of a vector register
 RUN = 240  # patches in one product: OpenBLAS has a faster way for 240 × 64 × 63 than for more
-SMALL = np.float32(1 / 32)  # part of a candidate in the mean of a patch, over that of the best, below which it has none
+SMALL = np.float32(1 / 8)  # part of a candidate in the mean of a patch, over that of the best, below which it has none
 
 
 class ShapeTables(NamedTuple):
