@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 from examples import gaussian_mixture
+from heatprior.kernels.candidates import RUN
 from heatprior.kernels.grids import EVERY
 from heatprior.kernels.patches import average, extract
-from heatprior.kernels.shapes import RUN, add_changes, changes_plain
+from heatprior.kernels.shapes import add_changes, changes_plain
 from heatprior.priors.gaussian_mixture import GaussianMixturePrior
 from heatprior.priors.mixture_step import shape_tables
 
@@ -27,39 +28,33 @@ def noisy(shape, seed=0, sigma=0.3):
     return (shades + sigma * rng.standard_normal(shape)).astype(np.float32)
 
 
-def kernel(prior, image, sigmas, levels=ONE_LEVEL, candidates=None, grid=EVERY, *, mixed=False):
+def kernel(prior, image, sigmas, levels=ONE_LEVEL, candidates=None, grid=EVERY):
     """The mean change of every pixel; all shapes are candidates unless told otherwise."""
     total = np.zeros_like(image)
     shapes = len(prior.covariances) if candidates is None else candidates
     places = tuple(grid.starts(length, prior.size) for length in image.shape)
-    add_changes(image, prior.size, places, levels, shape_tables(prior, sigmas), shapes, 2, mixed, total)
+    add_changes(image, prior.size, places, levels, shape_tables(prior, sigmas), shapes, total)
     rows, columns = (grid.patches_that_hold(length, prior.size) for length in image.shape)
     return total / (rows[:, None] * columns)
 
 
-def twin(prior, image, sigmas, levels=ONE_LEVEL, *, mixed=False):
+def twin(prior, image, sigmas, levels=ONE_LEVEL):
     patches = extract(image.astype(np.float64), prior.size)
     tables = shape_tables(prior, sigmas)
     each = np.broadcast_to(levels.ravel() if levels.size > 1 else levels[0], len(patches))
     changes = np.zeros(patches.shape)
     for level in np.unique(each):
-        changes[each == level] = changes_plain(patches[each == level], tables, level, mixed=mixed)
+        changes[each == level] = changes_plain(patches[each == level], tables, level)
     return average(changes, image.shape, prior.size)
 
 
 @every_mixture
-@pytest.mark.parametrize("mixed", [False, True])
 @pytest.mark.parametrize("shape", [(6, 6), (7, 40), (41, 7), (23, RUN // 4)])
-def test_with_all_shapes_as_candidates_the_kernel_is_its_twin(name, shape, mixed):
+def test_with_all_shapes_as_candidates_the_kernel_is_its_twin(name, shape):
     prior, image = MIXTURES[name], noisy(shape)
-    expected = twin(prior, image, (0.2,), mixed=mixed)
-    np.testing.assert_allclose(kernel(prior, image, (0.2,), mixed=mixed), expected, atol=1e-5)
-    assert np.abs(twin(prior, image, (0.21,), mixed=mixed) - expected).max() > 1e-4
-
-
-def test_means_that_are_mixed_are_others_than_that_of_the_best_shape():
-    prior, image = MIXTURES["contrasts"], noisy((7, 40))
-    assert np.abs(kernel(prior, image, (0.2,), mixed=True) - kernel(prior, image, (0.2,))).max() > 1e-3
+    expected = twin(prior, image, (0.2,))
+    np.testing.assert_allclose(kernel(prior, image, (0.2,)), expected, atol=1e-5)
+    assert np.abs(twin(prior, image, (0.21,)) - expected).max() > 1e-4
 
 
 @every_mixture

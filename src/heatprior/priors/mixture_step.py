@@ -1,9 +1,8 @@
 """Empirical Bayes with patch averaging for mixtures of Gaussians: one fast step of a whole image.
 
-As patch_step.py for the patch prior. The posterior mean of a patch is that of the one shape that explains it best; or,
-if the card says `"mixed": true`, mixed from those of the few best by their probabilities, for which such a prior was
-tuned. Shapes are found with the short cuts of kernels/shapes.py. Where noise is correlated, patches are whitened on the
-way in: the axes for analysis then differ from those for synthesis, and nothing else does.
+As patch_step.py for the patch prior. The posterior mean of a patch is that of the one shape that explains it best,
+found with the short cuts of kernels/shapes.py. Where noise is correlated, patches are whitened on the way in: the axes
+for analysis then differ from those for synthesis, and nothing else does.
 """
 
 from __future__ import annotations
@@ -26,9 +25,7 @@ if TYPE_CHECKING:
 
 NEGLIGIBLE = 0.03  # variance of an axis, over that of the noise, below which it is taken for noise alone
 RARE = 1e-3  # part of the patches of a shape whose contrast may be larger than the one by which axes are chosen
-SUBSPACE = 24  # dimensions in which shapes are compared before candidates are, in all
-FIRST = 10  # dimensions of these in which all shapes are
-APART = 2  # pixels from one patch where shapes are compared in few dimensions to the next
+SUBSPACE = 24  # dimensions in which all shapes are compared
 LOG_SIGMA_STEP = 0.03  # between the tables for maps
 TILE = 512  # columns of patches that are looked at together
 LEAST_SIGMA = 1e-5  # of a table; less noise than this changes nothing visibly
@@ -55,7 +52,6 @@ def step_of_mixture(
     steps = int(np.ceil(np.log(highest / lowest) / LOG_SIGMA_STEP))
     sigmas = tuple(np.geomspace(lowest, highest, steps + 1).tolist())
     tables = shape_tables(prior, sigmas, negligible, noise.spectrum)
-    apart, mixed = max(1, APART // grid.stride), bool(prior.card.get("mixed", False))
     constant = np.zeros((1, 1), np.int32)
 
     all_rows, all_columns = grid.places(image.shape, size)
@@ -75,7 +71,7 @@ def step_of_mixture(
             own = levels if levels is constant else np.ascontiguousarray(levels[:, in_tile])
             pixels = np.ascontiguousarray(rows[:, left:right])  # always, so that the loops are compiled once
             changes = np.zeros_like(pixels)
-            add_changes(pixels, size, (in_band, in_tile - left), own, tables, candidates, apart, mixed, changes)
+            add_changes(pixels, size, (in_band, in_tile - left), own, tables, candidates, changes)
             total[:, left:right] += changes
         return total
 
@@ -104,9 +100,6 @@ def shape_tables(
     signal = contrasts * frames.variances[:, None, : padded.max()]  # (K, G, m)
     coarse_signal = contrasts * frames.coarse_variances[:, None, :]  # (K, G, q)
 
-    some = np.argsort(-prior.contrasts)[::2]  # the first look is at every second contrast
-    first_signal = contrasts[some] * frames.first_variances[:, None, :]  # (K, G', q0)
-
     def logarithms(ratios: FloatArray) -> FloatArray:
         return -0.5 * np.log1p(ratios)
 
@@ -122,16 +115,7 @@ def shape_tables(
         frames.coarse_axes,
         _single(0.5 / noises - 0.5 / (coarse_signal + noises)),
         _single(log_weights + logarithms(coarse_signal / noises).sum(axis=-1)),
-        _single(_forms(0.5 / noises - 0.5 / (first_signal + noises), frames.first_axes)),
-        _single(log_weights[:, some] + logarithms(first_signal / noises).sum(axis=-1)),
     )
-
-
-def _forms(gains: FloatArray, axes: FloatArray) -> FloatArray:
-    """Σ_d gain_d (Σ_e axis_de y_e)² over the products y_e y_f, e ≤ f: gains (S, K, G, q), axes (K, q, q)."""
-    upper = np.triu_indices(axes.shape[1])
-    twice = np.where(upper[0] == upper[1], 1.0, 2.0)
-    return np.asarray(gains @ (twice * axes[:, :, upper[0]] * axes[:, :, upper[1]]))
 
 
 class _Frames(NamedTuple):
@@ -143,9 +127,7 @@ class _Frames(NamedTuple):
     synthesis: FloatArray  # axes as rows, (K, d', a)
     shared: FloatArray  # the subspace, (q, a)
     coarse_variances: FloatArray  # (K, q)
-    coarse_axes: FloatArray  # as columns, (K, q, q)
-    first_variances: FloatArray  # within the first few directions of it, (K, q0)
-    first_axes: FloatArray  # as rows, (K, q0, q0), in float64
+    coarse_axes: FloatArray  # (K, q, q)
 
 
 @lru_cache(maxsize=8)
@@ -159,8 +141,6 @@ def _frames(prior: GaussianMixturePrior, spectrum: NoiseSpectrum | None) -> _Fra
     total = np.tensordot(weights @ prior.contrasts, prior.covariances, axes=1)
     common = np.linalg.eigh(total)[1][:, ::-1][:, :SUBSPACE]  # (d, q)
     coarse, turns = np.linalg.eigh(common.T @ prior.covariances @ common)
-    few = common[:, :FIRST]
-    first, first_turns = np.linalg.eigh(few.T @ prior.covariances @ few)
     padding = ((0, 0), (0, -prior.variances.shape[1] % LANES))
     return _Frames(
         np.where(rarer > RARE, prior.contrasts[order], 0.0).max(axis=1),
@@ -169,9 +149,7 @@ def _frames(prior: GaussianMixturePrior, spectrum: NoiseSpectrum | None) -> _Fra
         _single(np.pad(prior.turns @ synthesis, (*padding, (0, 0)))),
         _single(common.T @ analysis),
         coarse,
-        _single(turns),
-        first,
-        first_turns.swapaxes(1, 2),
+        _single(turns.swapaxes(1, 2)),
     )
 
 

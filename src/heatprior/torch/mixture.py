@@ -14,9 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from heatprior.kernels.candidates import CANDIDATES
 from heatprior.kernels.grids import EVERY, Grid
-from heatprior.kernels.shapes import SMALL
 from heatprior.priors.gaussian_mixture import GaussianMixturePrior
 from heatprior.torch.arguments import Sigma, as_sigma
 from heatprior.torch.averaging import averaged
@@ -148,31 +146,20 @@ class MixtureModule(PriorModule):
     def changes(self, images: Tensor, sigma: Tensor, grid: Grid = EVERY) -> Tensor:
         """The change of every patch by the posterior mean of the shape that explains it best, averaged: (N, H, W).
 
-        Or by the mean over the best few, if the card says `"mixed": true`. As the library does, which finds the shapes
-        by short cuts; here all are compared. The choice, and how it is mixed, have no gradient.
+        As the library does, which finds the shape by short cuts; here all are compared. The choice has no gradient.
         """
         model = self.model(images.dtype)
-        mixed = CANDIDATES if self.card.get("mixed", False) else 1
 
         def change(y: Tensor, sigma: Tensor) -> tuple[Tensor]:
             y = y - y.mean(-1, keepdim=True)
             with torch.no_grad():
-                peaks = model.logarithms(model.responses(y), model.widened(sigma)).amax(-1)
-                peaks, best = peaks.topk(min(mixed, peaks.shape[-1]), dim=-1)
-                parts = (peaks - peaks[:, :1]).exp()
-                parts = torch.where(parts >= float(SMALL), parts, 0.0)
-                parts = parts / parts.sum(-1, keepdim=True)
-            removed = [part[:, None] * under(shape, y, sigma) for part, shape in zip(parts.T, best.T, strict=True)]
-            return (-torch.stack(removed).sum(0),)
-
-        def under(shape: Tensor, y: Tensor, sigma: Tensor) -> Tensor:
-            """What the posterior mean under one shape of each patch takes away."""
-            axes, noise = model.axes[shape], sigma[..., None, None] ** 2
-            variances = model.variances[shape] + noise  # (n, G, d)
+                best = model.logarithms(model.responses(y), model.widened(sigma)).amax(-1).argmax(-1)
+            axes, noise = model.axes[best], sigma[..., None, None] ** 2
+            variances = model.variances[best] + noise  # (n, G, d)
             u = (axes @ y[..., None])[..., 0]
-            logs = model.log_weights[shape] - 0.5 * (variances.log() + u[:, None] ** 2 / variances).sum(-1)
+            logs = model.log_weights[best] - 0.5 * (variances.log() + u[:, None] ** 2 / variances).sum(-1)
             removed = (logs.softmax(-1)[:, None] @ (noise / variances))[:, 0]
-            return ((removed * u)[:, None] @ axes)[:, 0]
+            return (-((removed * u)[:, None] @ axes)[:, 0],)
 
         most = self.at_once(self.numbers("changes", sigma), images.device)
         return averaged(lambda y, levels: in_chunks(change, y, levels, most)[0], images, sigma, self.size, grid)

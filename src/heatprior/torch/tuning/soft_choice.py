@@ -1,8 +1,9 @@
-"""One step of a mixture on patches: the posterior means under the best few shapes, mixed by their probabilities.
+"""One step of a mixture on patches with a soft choice of the shape: what the library's hard choice is the limit of.
 
-So a shape also learns which patches it should leave to others; the library does the same with what was tuned
-(`"mixed": true` on its card). As in kernels/candidates.py the few are found in a subspace that all shapes share, and
-patches are sorted by shape, so that the work is one matrix product per shape.
+The library replaces a patch by its posterior mean under the one shape that explains it best, a choice without gradient.
+Here the means under the best few shapes are mixed by their probabilities, so that a shape also learns which patches it
+should leave to others. As in kernels/candidates.py the few are found in a subspace that all shapes share, and patches
+are sorted by shape, so that the work is one matrix product per shape.
 """
 
 from __future__ import annotations
