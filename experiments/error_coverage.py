@@ -6,7 +6,8 @@ Coverage of nominal 50, 68 and 90 % intervals (denoised ± k standard errors) ov
 third of the pixels by local contrast of the clean image (its standard deviation under a Gaussian of two pixels); true
 PSNR against the one foretold. Every N-th image, with noise by the usual protocol (seed 1000 + i). Images that are done
 are kept in out/error_coverage until their row is whole, so that a run goes on where it was; the row is then added to
-experiments/results/error_coverage.json. Nothing is chosen by it.
+experiments/results/error_coverage.json. Nothing is chosen by it, but for one
+range: see docs/errors.md.
 """
 
 from __future__ import annotations

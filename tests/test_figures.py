@@ -23,14 +23,32 @@ RECORDS = {
     "BSD68, all 68 images in one run": ("bsd68-default", "bsd68-fast", "mixtures"),
 }
 
-# Figures that are no measurement: settings, sections, examples.
+# Figures that are no measurement of this project: settings, sections, examples, published ones.
 SETTINGS = {
+    "app": {"0.3"},
     "error-messages": {"0.1"},
+    "errors": {"29.4", "0.1"},
     "files": {"1.0"},
     "inverse": {"0.1", "0.8", "0.3", "2.55"},
     "large": {"0.1", "0.5"},  # versions of OME-Zarr
     "math": {"3.2", "2.1", "0.02", "0.03", "0.05", "0.1", "0.6"},
     "results": {"0.02"},
+    "photographs": {
+        "0.001",
+        "0.03",
+        "0.3",
+        "0.45",
+        "0.6",
+        "1.2",
+        "1.24",
+        "1.3",
+        "1.45",
+        "1.6",
+        "1.7",
+        "36.88",
+        "37.67",
+    },
+    "quality": {"0.43", "0.87"},
     "start": {"1.6"},
     "torch": {"2.55"},
     "training": {"0.299", "0.587", "0.114", "−0.6", "0.04"},
@@ -42,11 +60,10 @@ DERIVED = {
     "architecture": {"0.001"},
     "math": {"4.6", "1.062"},
     "results": {"0.01", "0.1", "0.3", "0.4", "0.5", "0.6", "0.7"},
+    "photographs": {"37.04", "37.70"},
     "training": {"0.1", "0.2"},
     "understand": {"4.6", "1.062"},
 }
-
-BEING_WRITTEN = {"errors", "photographs", "quality"}
 
 
 def numbers_in(record):
@@ -66,7 +83,7 @@ def is_number(value):
 
 
 def stands_in(figure, numbers):
-    """Whether some number, rounded as the figure is, is the figure; a share may be given in per cent."""
+    """Whether some number, rounded as the figure is, is the figure."""
     text = figure.replace(",", "").replace("−", "-")
     mantissa = text.partition("e")[0].partition(".")[2]
     form = f".{len(mantissa)}{'e' if 'e' in text else 'f'}"
@@ -112,13 +129,12 @@ def figures_checked(page):
         numbers = (
             [number for link in set(named) for number in numbers_in(json.loads(link.read_text()))] if figures else []
         )
-        yield from ((figure, stands_in(figure, numbers)) for figure in figures)
+        shares = [100.0 * number for number in numbers] if "%" in paragraph else []
+        yield from ((figure, stands_in(figure, [*numbers, *shares])) for figure in figures)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_every_figure_stands_in_a_record(page):
-    if page.stem in BEING_WRITTEN:
-        pytest.skip("being written")
     assert [figure for figure, right in figures_checked(page) if not right] == []
 
 
