@@ -89,7 +89,7 @@ LOADING = "loading" not in PLAIN and (0, 61) <= tuple(map(int, numba.__version__
 
 try:
     from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLocator
-    from numba.core.runtime import rtsys  # type: ignore[attr-defined]
+    from numba.core.runtime.nrt import rtsys
     from numba.misc.appdirs import AppDirs
 
     class _Locator(_CacheLocator):
