@@ -3,9 +3,16 @@
     python benchmarks/bench_large.py FOLDER --side 65536
 
 makes a 16-bit image of that side (1,024² chunks; noise everywhere, a photograph in one chunk of eight), denoises it on
-two workers, then a 16-megapixel one, and writes a JSON. With `--slice 600` it stops after about 600 seconds (exit code
+two workers, then a 16-megapixel one, and writes a JSON. With `--slice 60` it stops after about 60 seconds (exit code
 3), and the same command goes on, as a store does; the JSON is of what is done. Some slices may be of `--workers 1`; on
-an `--idle` machine blocks per second are compared too. `--tasks` counts tasks that do nothing.
+an `--idle` machine blocks per second are compared too. `--tasks` counts tasks that do nothing. So, on an idle machine:
+
+    python benchmarks/bench_large.py FOLDER --make
+    python benchmarks/bench_large.py FOLDER
+    for workers in 1 2 1 2; do
+        python benchmarks/bench_large.py FOLDER --side 16384 --idle --workers $workers --result large-workers
+    done
+    python benchmarks/bench_large.py FOLDER --side 16384 --tasks --result large-workers
 
 Costs are compared in processor time, between the first block and the last, which other work on the machine disturbs
 less; it still does, so each slice of the large image is followed by the small one, in the same company.
@@ -20,7 +27,6 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, cast
 
@@ -31,7 +37,7 @@ CHUNK = 1024
 SIGMA = 900.0
 KINDS = 8  # different chunks with a photograph, and without; the noise of each is its own
 SMALL = 4096  # side
-WINDOW = 6  # blocks: the fastest so many in a row tell the rate, since what disturbs only makes them slower
+WINDOW = 6  # blocks in a row, whose time tells a rate: the median of all such times, and the shortest
 MORE_IS_LEFT = 3  # exit code
 
 
@@ -63,30 +69,40 @@ def make(path: Path, side: int, seed: int = 0) -> None:
     group = zarr.create_group(unfinished, attributes=attributes_of_image("large", "yx", units, scales))
     for number, shape in enumerate(shapes):
         group.create_array(str(number), shape=shape, dtype="uint16", chunks=(CHUNK, CHUNK))
-    for row in range(0, side, CHUNK):
-        for column in range(0, side, CHUNK):
-            group["0"][row : row + CHUNK, column : column + CHUNK] = noisy[int(rng.integers(8) == 0)][
-                rng.integers(KINDS)
-            ]
+    first: dict[tuple[int, int], Path] = {}  # each different chunk is compressed once, and copied
+    for row in range(side // CHUNK):
+        for column in range(side // CHUNK):
+            kind = (int(rng.integers(8) == 0), int(rng.integers(KINDS)))
+            chunk = unfinished / "0" / "c" / str(row) / str(column)
+            if kind in first:
+                chunk.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(first[kind], chunk)
+            else:
+                places = tuple(slice(number * CHUNK, (number + 1) * CHUNK) for number in (row, column))
+                group["0"][places] = noisy[kind[0]][kind[1]]
+                first[kind] = chunk
     unfinished.rename(path)
 
 
-def children(pid: int) -> Iterator[int]:
-    """All processes below one."""
+def with_children(pid: int) -> list[int]:
+    """A process and all below it: found in one pass over all processes, since what measures takes time as well."""
+    below: dict[int, list[int]] = {}
     for process in Path("/proc").glob("[0-9]*"):
         try:
             parent = int(process.joinpath("stat").read_text().rpartition(")")[2].split()[1])
         except (OSError, ValueError):
             continue
-        if parent == pid:
-            yield int(process.name)
-            yield from children(int(process.name))
+        below.setdefault(parent, []).append(int(process.name))
+    found = [pid]
+    for parent in found:  # which grows meanwhile
+        found += below.get(parent, [])
+    return found
 
 
 def peak_memory(pid: int) -> float:
     """Megabytes that one of the processes below this one, or itself, has had at most."""
     peaks = [0.0]
-    for process in [pid, *children(pid)]:
+    for process in with_children(pid):
         try:
             status = Path(f"/proc/{process}/status").read_text()
         except OSError:
@@ -106,8 +122,10 @@ def denoise_once(source: Path, target: Path, workers: int, longest: float) -> No
     done again in the next, and counts as time.
     """
     from heatprior.large.files import Settings, denoise_store
+    from heatprior.large.stores import opened
     from heatprior.restoration.qualities import prior_name
 
+    side = int(opened(source, "0").shape[0])
     told: list[tuple[float, float, int]] = []
 
     def note(done: int, _: int) -> None:
@@ -122,16 +140,18 @@ def denoise_once(source: Path, target: Path, workers: int, longest: float) -> No
         finished = False
     seconds, processor, blocks = (last - first for first, last in zip(told[0], told[-1], strict=True))
     found = {"seconds": seconds, "processor_seconds": processor, "blocks": blocks, "finished": finished}
-    ends = [moment for moment, _, _ in told[1:]]  # of blocks: two workers begin together
+    finest = blocks_of_finest(side)
+    ends = [moment for moment, _, done in told[1:] if done <= finest]  # two workers begin together: not from then on
     if len(ends) > WINDOW:
-        found["blocks_per_second"] = WINDOW / min(b - a for a, b in zip(ends, ends[WINDOW:], strict=False))
+        times = [b - a for a, b in zip(ends, ends[WINDOW:], strict=False)]
+        found |= {"blocks_per_second": WINDOW / float(np.median(times)), "at_best": WINDOW / min(times)}
     print(json.dumps(found))
 
 
 def processor_seconds() -> float:
     """Of all processes below this one, and of itself."""
     ticks = 0
-    for process in [os.getpid(), *children(os.getpid())]:
+    for process in with_children(os.getpid()):
         try:
             fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
         except OSError:
@@ -148,8 +168,8 @@ def measure(folder: Path, side: int, workers: int, longest: float = float("inf")
     load, peak = round(os.getloadavg()[0], 1), 0.0
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         while process.poll() is None:
-            peak = max(peak, peak_memory(process.pid))
-            time.sleep(1.0)
+            peak = max(peak, peak_memory(process.pid))  # the system keeps the peak, so it is not asked often
+            time.sleep(2.0)
         said = process.stdout.read() if process.stdout else ""
     if process.returncode:
         raise SystemExit(process.returncode)
@@ -179,13 +199,23 @@ def _nothing(*_: object) -> None:
     pass
 
 
-def megapixels_done(slices: list[dict[str, Any]]) -> float:
-    """Of the finest level, which comes first, in blocks of one row of chunks."""
+def blocks_of_finest(side: int) -> int:
+    """They come first; each has one row of chunks, and as many columns as a block may."""
     from heatprior.large.files import WIDEST
 
+    return side // CHUNK * -(-side // WIDEST)
+
+
+def megapixels_done(slices: list[dict[str, Any]]) -> float:
+    """Of the finest level, in slices of one image or in several runs of it."""
     side: int = slices[0]["large"]["side"]
-    done: int = sum(each["large"]["blocks"] for each in slices) * CHUNK * min(side, WIDEST)
-    return min(done, side**2) / 1e6
+    finest = blocks_of_finest(side)
+    done, of_this = 0, 0
+    for each in slices:
+        of_this += each["large"]["blocks"]
+        if each["large"]["finished"]:
+            done, of_this = done + min(of_this, finest), 0
+    return (done + min(of_this, finest)) / finest * side**2 / 1e6
 
 
 def costs_of(slices: list[dict[str, Any]]) -> list[float]:
@@ -220,6 +250,8 @@ def record_of(slices: list[dict[str, Any]], tasks: int | None) -> dict[str, Any]
         "megapixels_done": round(megapixels_done(slices)),
         "processor_seconds_per_megapixel": {"large": round(costs[0], 4), "small": round(costs[1], 4)},
         "cost_large_over_small": round(costs[0] / costs[1], 3),
+        "minutes": round(sum(each["large"]["seconds"] for each in slices) / 60, 1),
+        "petabyte": petabyte(costs[0]),
         "peak_megabytes_of_a_process": max(each[name]["peak_megabytes"] for each in slices for name in each),
         "megabytes_in": last["megabytes_in"],
         "megabytes_out": last["megabytes_out"],
@@ -229,7 +261,15 @@ def record_of(slices: list[dict[str, Any]], tasks: int | None) -> dict[str, Any]
     if idle:
         cost, small = costs_of([each for each in slices if each["large"]["idle"]])
         record["idle_processor_seconds_per_megapixel"] = {"large": round(cost, 4), "small": round(small, 4)}
-        record |= {"idle_cost_large_over_small": round(cost / small, 3), "petabyte": petabyte(cost)}
+        record["idle_cost_large_over_small"] = round(cost / small, 3)
+        record["idle_cores_busy"] = {
+            f"{count} workers": round(
+                sum(run["processor_seconds"] for run in idle if run["workers"] == count)
+                / sum(run["seconds"] for run in idle if run["workers"] == count),
+                2,
+            )
+            for count in sorted({run["workers"] for run in idle})
+        }
     if all(rates):
         one, two = map(max, rates)
         record |= {"blocks_per_second": {"one worker": round(one, 4), "two workers": round(two, 4)}}
@@ -246,6 +286,7 @@ def main() -> None:
     parser.add_argument("--idle", action="store_true", help="nothing else runs: compare blocks per second")
     parser.add_argument("--make", action="store_true", help="make the images and no more")
     parser.add_argument("--tasks", action="store_true", help="count tasks that do nothing, and no more")
+    parser.add_argument("--record", action="store_true", help="write the JSON of what was measured, and no more")
     parser.add_argument("--result", default="large")
     parser.add_argument("--once", nargs=4, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
@@ -263,7 +304,7 @@ def main() -> None:
     state = json.loads(kept.read_text()) if kept.exists() else {"slices": [], "tasks": None}
     if arguments.tasks:
         state["tasks"] = tasks_per_second()
-    else:
+    elif not arguments.record:
         large = measure(folder, side, arguments.workers, arguments.slice) | {"idle": arguments.idle}
         state["slices"].append({"large": large, "small": measure(folder, SMALL, arguments.workers)})
     kept.write_text(json.dumps(state))

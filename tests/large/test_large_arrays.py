@@ -59,6 +59,29 @@ def test_blocks_have_the_bits_of_the_whole(case, workers):
         np.testing.assert_array_equal(lazy.compute(), whole)
 
 
+@given(case=cases(), scales=st.integers(2, 4), workers=st.integers(1, 4))
+@settings(max_examples=15, deadline=None)
+def test_at_several_scales_the_bits_are_the_same_whatever_the_blocks(case, scales, workers):
+    prior, method, image, block = case
+    sigma = 0.1 * (1.0 if image.dtype.kind == "f" else np.iinfo(image.dtype).max)
+    whole, lazy = (
+        hp.denoise(da.from_array(image, chunks=chunks), sigma, prior=prior, method=method, scales=scales)
+        for chunks in (-1, block)
+    )
+    with dask.config.set(scheduler="threads", num_workers=workers):
+        np.testing.assert_array_equal(lazy.compute(), whole.compute())
+
+
+def test_several_scales_are_close_to_those_in_memory():
+    rng = np.random.default_rng(5)
+    clean = 0.5 + 0.2 * np.sin(np.linspace(0, 7, 180))[:, None] * np.cos(np.linspace(0, 5, 230))
+    image = (clean + rng.normal(0, 0.12, clean.shape)).astype(np.float32)
+    single, whole = (hp.denoise(image, 0.12, quality="fast", scales=scales) for scales in (1, 3))
+    lazy = hp.denoise(da.from_array(image, chunks=100), 0.12, quality="fast", scales=3).compute()
+    assert np.std(lazy - whole) < 0.3 * np.std(single - whole)
+    assert np.std(lazy - clean) < 1.02 * np.std(whole - clean)
+
+
 @pytest.mark.parametrize("name", PRIORS)
 def test_blocks_that_take_themselves_for_the_whole_differ(name):
     image = image_of((70, 90), "uint16")
@@ -83,6 +106,23 @@ def test_maps_of_noise_levels_may_be_lazy_too():
     for sigma in (levels, da.from_array(levels, chunks=33)):
         lazy = hp.denoise(da.from_array(image, chunks=(40, 90)), sigma, prior=PRIOR, method="eb")
         np.testing.assert_array_equal(lazy.compute(scheduler="sync"), whole)
+
+
+@pytest.mark.parametrize("chunks", [(1, 100, 300), (4, 300, 120)])
+def test_channels_in_blocks_of_their_own_have_their_own_noise(chunks):
+    rng = np.random.default_rng(6)
+    levels = np.array([400.0, 1600.0, 200.0, 800.0, 3000.0])  # not three or four, which are colours
+    image = rng.normal(20000, levels[:, None, None], (5, 300, 300)).astype(np.uint16)
+    given = {"prior": PRIOR, "method": "eb", "channel_axis": 0, "white": 65535}
+    lazy = da.from_array(image, chunks=chunks)
+    np.testing.assert_array_equal(
+        hp.denoise(lazy, levels, **given).compute(scheduler="sync"), hp.denoise(image, levels, **given)
+    )
+    found = hp.estimate_noise(lazy, channel_axis=0, white=65535).sigma[:, 0, 0]
+    np.testing.assert_allclose(found, levels, rtol=0.1)
+    np.testing.assert_array_equal(
+        hp.denoise(lazy, **given).compute(scheduler="sync"), hp.denoise(image, found, **given)
+    )
 
 
 def test_nothing_is_computed_before_it_is_asked_for():
@@ -129,7 +169,8 @@ LAZY = da.zeros((64, 64), chunks=32, dtype=np.uint8)
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"scales": 2}, "scales=2 looks at the whole image"),
+        ({"scales": 9}, "scales is 9; for blocks expected 1 to 4"),
+        ({"scales": 0}, "scales is 0; for blocks expected 1 to 4"),
         ({"adapt": True}, "adapt to a crop"),
         ({"prior": "wavelet"}, "take one on patches"),
         ({"noise": "map", "sigma": None}, "give sigma as a map"),

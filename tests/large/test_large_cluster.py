@@ -12,6 +12,7 @@ import zarr
 
 from heatprior.large import files
 from heatprior.large.files import Settings, denoise_store
+from heatprior.large.workers import pool_of
 
 ENVIRONMENT = {**os.environ, "DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL": "None"}
 PATIENCE = 120  # seconds
@@ -96,3 +97,13 @@ files.denoise_store(Path({str(store)!r}), Path({str(tmp_path / "b.zarr")!r}), se
     done = denoise_store(store, tmp_path / "b.zarr", settings)
     assert 19 <= done.found <= 21
     np.testing.assert_array_equal(values(tmp_path / "b.zarr"), values(tmp_path / "alone.zarr"))
+
+
+def threads_of_codecs():
+    return zarr.config.get("threading.max_workers")
+
+
+def test_a_worker_is_one_core_codecs_included():
+    with pool_of(None, 1, lambda: None) as pool:
+        assert pool.submit(threads_of_codecs).result() == 1
+    assert threads_of_codecs() != 1  # here, where there is no other worker

@@ -11,6 +11,7 @@ import warnings
 from io import StringIO
 from pathlib import Path
 
+import dask.array as da
 import numpy as np
 import pytest
 import tifffile
@@ -208,6 +209,20 @@ def test_napari_opens_it_with_the_right_scale(from_ome_tiff):
     np.testing.assert_allclose(scale[-3:], [0.5, 0.1, 0.1])
 
 
+def test_several_scales_are_those_of_a_dask_array(tmp_path, prior, rng, capsys, monkeypatch):
+    monkeypatch.setattr(files, "AREA", 2**11)
+    monkeypatch.setattr(files, "WIDEST", 64)
+    noisy = pixels((150, 170), rng)
+    zarr.create_array(tmp_path / "a.zarr", shape=noisy.shape, dtype=noisy.dtype, chunks=(33, 40))[...] = noisy
+    assert main(["denoise", str(tmp_path / "a.zarr"), "-o", str(tmp_path / "b.zarr"), "--sigma", "900", "--scales", "3",
+                 "--prior", prior]) == 0  # fmt: skip
+    assert "at 3 scales" in capsys.readouterr().out
+    lazy = hp.denoise(da.from_array(noisy, chunks=70), SIGMA, prior=prior, scales=3)
+    clean = zarr.open_array(tmp_path / "b.zarr", mode="r")[...]
+    np.testing.assert_array_equal(clean, lazy.compute())
+    assert not np.array_equal(clean, hp.denoise(noisy, SIGMA, prior=prior, scales=1))
+
+
 def test_the_noise_is_estimated_for_every_channel(tmp_path, prior, rng):
     noisy = np.stack([rng.normal(20000, level, (300, 300)) for level in (400, 1600)]).astype(np.uint16)
     tifffile.imwrite(tmp_path / "a.ome.tif", noisy, metadata={"axes": "CYX"}, photometric="minisblack")
@@ -284,8 +299,9 @@ def test_what_cannot_be_done_is_one_line_and_nothing_is_lost(tmp_path, prior, rn
     code, said = one_line(capsys, *usual[:3], "/proc/b.zarr", *usual[4:])
     assert code == 2
     assert "cannot write" in said
-    code, said = one_line(capsys, *usual, "--scales", 2)
-    assert "whole images" in said
+    code, said = one_line(capsys, *usual, "--scales", 9)
+    assert code == 2
+    assert "for blocks expected 1 to 4" in said
     code, said = one_line(capsys, *usual, "--scheduler", "tcp://127.0.0.1:9", "--workers", 2)
     assert "give one of them" in said
     assert main([str(a) for a in usual]) == 0  # what failed before is gone on with

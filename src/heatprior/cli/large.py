@@ -47,8 +47,6 @@ def denoise_large(
     for name, given in others.items():
         if given:
             raise typer.BadParameter(f"{name} looks at whole images, which blocks of a zarr store cannot; leave it out")
-    if scales not in (None, 1):
-        raise typer.BadParameter("--scales 2 looks at whole images, which blocks of a zarr store cannot; leave it out")
     if len(inputs) != 1:
         raise typer.BadParameter("a zarr store is denoised by itself; give one input")
     try:
@@ -58,7 +56,7 @@ def denoise_large(
 
     say_if_compiling()
     known = str(Path(prior).absolute()) if Path(prior).is_file() else prior  # workers may be elsewhere
-    settings = Settings(known, method, _number(sigma), white)
+    settings = Settings(known, method, _number(sigma), white, scales or 1)
     start = time.perf_counter()
     with Bar() as bar:
         done = denoise_store(
@@ -71,8 +69,9 @@ def denoise_large(
         for name, found in done.sigmas.items()
     )
     earlier = f", {done.found} of them by an earlier run" if done.found else ""
+    sizes = "one scale" if settings.scales == 1 else f"{settings.scales} scales"
     typer.echo(
-        f"wrote {output}: {done.blocks} blocks{earlier}, at one scale, from {inputs[0]}, {seconds:.1f} s; {levels}"
+        f"wrote {output}: {done.blocks} blocks{earlier}, at {sizes}, from {inputs[0]}, {seconds:.1f} s; {levels}"
     )
 
 

@@ -17,13 +17,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from heatprior.errors import InvalidInputError
 from heatprior.large.blocks import Levels, check_way, denoise_block, refuse_what_is_not_local
-from heatprior.large.samples import full_scale_of_squares, noise_of_squares, squares
+from heatprior.large.samples import full_scale_of_squares, noise_of_squares
 from heatprior.lazy import is_lazy
 from heatprior.noise.estimation import NoiseReport, check_kind
+from heatprior.noise.squares import squares
 from heatprior.pixels.channels import MOSTLY
 from heatprior.pixels.inputs import WHITES, as_channels, as_noise_level, as_white
 from heatprior.priors.protocol import DiffusedPrior
-from heatprior.restoration.pieces import Way
+from heatprior.restoration.multiscale_pieces import PieceByPiece, way_of
 from heatprior.restoration.splitting import METHODS
 from heatprior.zoo import as_prior
 
@@ -36,15 +37,18 @@ def denoise(
     prior: str | PathLike[str] | DiffusedPrior = "mixture",
     method: str = "hqs",
     adapt: bool = False,
-    scales: int | None = None,
+    scales: int | None = None,  # 1
     channel_axis: int | None = None,
     white: float | None = None,
 ) -> da.Array:
     """As `hp.denoise(…, scales=1)`: a dask array of the same chunks. A map `sigma` may be a dask array too.
 
+    At more scales the bits are the same whatever the chunks, and close to those of the whole in memory, where filters
+    are not cut off (`restoration/local_scales.py`).
     Without sigma, the noise is one level per channel, and without white, full scale is what the type says or what is
     likely: estimated from squares spread over the image when the first block is computed.
     """
+    scales = 1 if scales is None else scales
     refuse_what_is_not_local(adapt=adapt, scales=scales)
     check_kind(noise)
     if method not in METHODS:
@@ -55,7 +59,6 @@ def denoise(
     as_channels(stand_in, channel_axis)
     by_type = _full_scale(white, image)
     channels = _channels(image, channel_axis)
-    full = _likely_scale(channels, by_type, sigma) if white is None else by_type
     in_colour = channel_axis is not None and channels.shape[-3] in (3, 4)
     if in_colour and len(channels.chunks[-3]) > 1:
         raise InvalidInputError(
@@ -63,14 +66,18 @@ def denoise(
             f"rechunk({{{channel_axis}: -1}}) first"
         )
     fillings = 0 if image.dtype.kind != "f" else 1 + in_colour
-    way = Way(as_prior(prior), method, (int(channels.shape[-2]), int(channels.shape[-1])), fillings)
+    way = way_of(as_prior(prior), method, (int(channels.shape[-2]), int(channels.shape[-1])), fillings, scales)
     check_way(way)
-    alpha = _has_alpha(channels, by_type) if in_colour and channels.shape[-3] == 4 else False
-    if sigma is None:
+    alpha = _has_alpha(channels) if in_colour and channels.shape[-3] == 4 else False
+    told = (
+        None if sigma is None else _told(sigma, stand_in, channels, channel_axis, np.inf if white is None else by_type)
+    )
+    full = _likely_scale(channels, by_type, told) if white is None else by_type
+    if told is None:
         levels = delayed(_levels_of)(_reports(channels, noise, "patch7", full), channels.ndim)
         cut = _Cut(levels)
     else:
-        cut = _Cut.of(sigma, stand_in, channels, channel_axis, by_type)
+        cut = _Cut.of(told, channels)
     blocks = _blocks(channels, cut, delayed(way, pure=False), way, full, in_colour, alpha)
     clean = da.block(blocks)
     return clean[..., 0, :, :] if channel_axis is None else da.moveaxis(clean, -3, channel_axis)
@@ -102,6 +109,16 @@ def refuse_noise_map() -> NoReturn:
     )
 
 
+def _told(sigma: Any, stand_in: NDArray[Any], channels: da.Array, channel_axis: int | None, full: float) -> Any:
+    """One number, one per channel, or a map, as `hp.denoise` takes it."""
+    if not is_lazy(sigma):
+        return as_noise_level(sigma, stand_in, channel_axis, full)
+    shapes = (channels.shape[-2:], stand_in.shape)
+    if sigma.shape not in shapes:
+        raise InvalidInputError(f"sigma has shape {sigma.shape}; expected a map {shapes[0]} or {shapes[1]}")
+    return _channels(sigma, channel_axis) if sigma.shape == stand_in.shape and stand_in.ndim > 2 else sigma
+
+
 class _Cut:
     """The noise levels of every block: the same for all, or cut out of a map, with the ends of the whole map."""
 
@@ -109,15 +126,8 @@ class _Cut:
         self._levels, self._ends = levels, ends
 
     @classmethod
-    def of(cls, sigma: Any, stand_in: NDArray[Any], channels: da.Array, channel_axis: int | None, full: float) -> _Cut:
-        """One number, one per channel, or a map, as `hp.denoise` takes it."""
-        if is_lazy(sigma):
-            shapes = (channels.shape[-2:], stand_in.shape)
-            if sigma.shape not in shapes:
-                raise InvalidInputError(f"sigma has shape {sigma.shape}; expected a map {shapes[0]} or {shapes[1]}")
-            values = _channels(sigma, channel_axis) if sigma.shape == stand_in.shape and stand_in.ndim > 2 else sigma
-        else:
-            values = as_noise_level(sigma, stand_in, channel_axis, full)
+    def of(cls, values: Any, channels: da.Array) -> _Cut:
+        """Of noise levels as `_told` gives them."""
         if values.shape[-2:] != channels.shape[-2:]:
             return cls(Levels(np.asarray(values)))
         maps = da.broadcast_to(values, channels.shape)
@@ -127,7 +137,8 @@ class _Cut:
     def at(self, places: tuple[slice, ...]) -> Any:
         """Of what is cut out there."""
         if self._ends is None:
-            return self._levels
+            known = isinstance(self._levels, Levels)
+            return self._levels.of_block(places) if known else delayed(Levels.of_block)(self._levels, places)
         return delayed(_cut_map)(self._levels[places], self._ends, places[:-2])
 
 
@@ -140,7 +151,9 @@ def _cut_map(values: NDArray[Any], ends: Any, planes: tuple[slice, ...]) -> Leve
     return Levels(values, (ends[0][planes], ends[1][planes]))
 
 
-def _blocks(channels: da.Array, cut: _Cut, shared: Any, way: Way, full: Any, in_colour: bool, alpha: Any) -> list[Any]:
+def _blocks(
+    channels: da.Array, cut: _Cut, shared: Any, way: PieceByPiece, full: Any, in_colour: bool, alpha: Any
+) -> list[Any]:
     """Every block of the result, nested as da.block takes them."""
     edges = [[0, *np.cumsum(lengths).tolist()] for lengths in channels.chunks]
     work = delayed(denoise_block, pure=False)
@@ -170,14 +183,10 @@ def _reports(channels: da.Array, noise: str, prior: Any, full: Any) -> Any:
     return delayed(list)([look(found, noise, prior, full) for found in _squares(channels)])
 
 
-def _likely_scale(channels: da.Array, by_type: float, sigma: Any) -> Any:
-    """Full scale: that of the type if pixels have 8 bits, else delayed until squares have been looked at."""
-    if channels.dtype.itemsize == 1:
-        return by_type
-    every = [square for found in _squares(channels) for square in found]
-    return delayed(full_scale_of_squares)(
-        every, float(sigma) if np.ndim(sigma) == 0 and sigma is not None else None, by_type
-    )
+def _likely_scale(channels: da.Array, by_type: float, levels: Any) -> Any:
+    """Full scale, delayed until squares have been looked at."""
+    told = None if levels is None or levels.shape[-2:] == channels.shape[-2:] else levels
+    return delayed(full_scale_of_squares)(_squares(channels), told, by_type)
 
 
 def _levels_of(reports: list[NoiseReport], dimensions: int) -> Levels:
@@ -205,7 +214,7 @@ def _full_scale(white: float | None, image: da.Array) -> float:
     return as_white(white, np.zeros((1, 1), image.dtype))
 
 
-def _has_alpha(channels: da.Array, full: float) -> Any:
+def _has_alpha(channels: da.Array) -> Any:
     """Whether the last of four channels is transparency, as `is_alpha` tells: from all of it."""
     last = channels[..., -1, :, :]
-    return delayed(bool)(((last == full) | (last == 0)).mean() > MOSTLY)
+    return delayed(bool)(((last == last.max()) | (last == 0)).mean() > MOSTLY)

@@ -19,9 +19,10 @@ from heatprior.pixels.channels import ALONE, COLOUR, mixed
 from heatprior.pixels.gaps import Window, with_all_or_no_channel_missing
 from heatprior.pixels.inputs import as_pixels, as_white
 from heatprior.restoration.channelwise import store
-from heatprior.restoration.pieces import Way
+from heatprior.restoration.multiscale_pieces import PieceByPiece
 from heatprior.restoration.planning import noise_of_channel
 
+MOST_SCALES = 4  # of which the last two hardly change an image
 Ends = tuple[NDArray[Any], NDArray[Any]]  # lowest and highest noise level of every plane and channel, (..., channels)
 
 
@@ -32,11 +33,17 @@ class Levels:
     sigma: FloatArray  # broadcasts against (..., channels, h, w)
     ends: Ends | None = None
 
+    def of_block(self, places: tuple[slice, ...]) -> Levels:
+        """Those of a block of the whole image (..., channels, H, W), if these are numbers."""
+        shape = np.shape(self.sigma)
+        own = zip(places[len(places) - len(shape) :], shape, strict=True)
+        return Levels(np.asarray(self.sigma)[tuple(place if length > 1 else slice(None) for place, length in own)])
+
 
 def denoise_block(
     channels: NDArray[Any],
     levels: Levels,
-    way: Way,
+    way: PieceByPiece,
     wanted: Window,
     *,
     white: float,
@@ -97,21 +104,21 @@ def one_thread() -> Iterator[None]:
         numba.set_num_threads(before)
 
 
-def check_way(way: Way) -> None:
+def check_way(way: PieceByPiece) -> None:
     """Refuse what looks at the whole image at once, before any block is computed."""
     way.reads((slice(0, 1), slice(0, 1)))
 
 
-def refuse_what_is_not_local(*, adapt: bool, scales: int | None) -> None:
+def refuse_what_is_not_local(*, adapt: bool, scales: int) -> None:
     """What takes the whole image at once, and what works instead."""
     if adapt:
         raise InvalidInputError(
             "adapting looks at the whole image at once, which blocks cannot; adapt to a crop and give the result, "
             "prior=hp.adapt('mixture', crop, sigma)"
         )
-    if scales not in (None, 1):
+    if not isinstance(scales, int | np.integer) or not 1 <= scales <= MOST_SCALES:
         raise InvalidInputError(
-            f"scales={scales} looks at the whole image at once, which blocks cannot; leave it out, or give scales=1"
+            f"scales is {scales!r}; for blocks expected 1 to {MOST_SCALES}: each further one reads twice as far around"
         )
 
 

@@ -18,14 +18,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from heatprior.errors import InvalidInputError, OutputFileError
-from heatprior.large.blocks import Levels, check_way, denoise_block, one_thread
+from heatprior.large.blocks import Levels, check_way, denoise_block, one_thread, refuse_what_is_not_local
 from heatprior.large.journal import Journal
 from heatprior.large.pyramid import factors, shrunk, source_of
 from heatprior.large.samples import full_scale_of_squares, noise_of_squares, squares_of_channel
 from heatprior.large.stores import Image, fingerprint, images_of, make_like, opened, read, write_unit
 from heatprior.large.workers import Pool, pool_of, run
 from heatprior.pixels.inputs import as_white
-from heatprior.restoration.pieces import Way
+from heatprior.restoration.multiscale_pieces import PieceByPiece, way_of
 from heatprior.version import __version__
 from heatprior.zoo import load
 
@@ -45,6 +45,7 @@ class Settings(NamedTuple):
     method: str = "hqs"
     sigma: float | None = None  # None: estimated for every channel
     white: float | None = None
+    scales: int = 1
 
 
 class Task(NamedTuple):
@@ -82,6 +83,7 @@ def denoise_store(
     `told` is called as blocks are done, `shown` with the address of dask's dashboard if there is one.
     """
     source, target = source.absolute(), target.absolute()  # workers may be elsewhere
+    refuse_what_is_not_local(adapt=False, scales=settings.scales)
     images = images_of(source)
     _check_target(source, target, force=force)
     working, journal_path = (target.with_name(f".{target.name}-heatprior{end}") for end in ("", ".journal"))
@@ -92,7 +94,7 @@ def denoise_store(
             shutil.rmtree(working, ignore_errors=True)
             _writing(working, make_like, source, images, working)
         tasks = [_task(source, working, image, settings, journal) for image in images]
-        with pool_of(scheduler, workers, partial(warm_up, settings.prior, settings.method)) as pool:
+        with pool_of(scheduler, workers, partial(warm_up, settings)) as pool:
             if pool.dashboard:
                 shown(pool.dashboard)
             found = _run_all(pool, tasks, journal, told)
@@ -110,23 +112,24 @@ def denoise_store(
 
 def _task(source: Path, working: Path, image: Image, settings: Settings, journal: Journal) -> Task:
     array = opened(source, image.levels[0])
-    check_way(_way(settings.prior, settings.method, array.shape[-2:], array.dtype.kind == "f", image.in_colour))
+    check_way(_way(settings, array.shape[-2:], array.dtype.kind == "f", image.in_colour))
     by_type = as_white(settings.white, np.zeros((1, 1), array.dtype))
     name, scale = image.levels[0], f"white of {image.levels[0]}"
-    looks = (settings.white is None and array.dtype.itemsize > 1) or settings.sigma is None
+    looks = settings.white is None or settings.sigma is None
     if looks and scale not in journal.noted:
         squares = _squares(source, image)
-        every = [square for of_channel in squares for square in of_channel]
-        white = full_scale_of_squares(every, settings.sigma, by_type) if settings.white is None else by_type
+        told = None if settings.sigma is None else np.array(settings.sigma)
+        planes = squares if image.in_colour else _squares(source, image, by_channel=False)  # as in memory
+        white = full_scale_of_squares(planes, told, by_type) if settings.white is None else by_type
         sigmas = [settings.sigma] if settings.sigma is not None else _sigmas(squares, white)
         journal.note(**{scale: white, name: sigmas})
     found: dict[str, Any] = journal.noted if looks else {scale: by_type, name: [settings.sigma]}
     return Task(source, working, image, settings, found[scale], tuple(found[name]))
 
 
-def _squares(source: Path, image: Image) -> list[list[np.ndarray[Any, Any]]]:
-    """Of every channel, squares spread over all planes of it."""
-    shape, channel = opened(source, image.levels[0]).shape, _channel_axis(image)
+def _squares(source: Path, image: Image, *, by_channel: bool = True) -> list[list[np.ndarray[Any, Any]]]:
+    """Of every channel, or of all together, squares spread over all planes of it."""
+    shape, channel = opened(source, image.levels[0]).shape, _channel_axis(image) if by_channel else None
     return [
         [read(source, image.levels[0], places) for places in squares_of_channel(shape, channel, c)]
         for c in range(1 if channel is None else shape[channel])
@@ -179,7 +182,8 @@ def _starts(task: Task, level: int) -> tuple[list[range], tuple[int, ...]]:
     if channel is not None:
         lengths[channel] = shape[channel]
     planes = int(np.prod(lengths[:-2]))
-    columns = min(WIDEST, MOST // (planes * lengths[-2]))
+    most = MOST if task.settings.scales == 1 else MOST // 2  # further scales read, and hold, twice as much
+    columns = min(WIDEST, most // (planes * lengths[-2]))
     lengths[-1] = min(shape[-1], max(1, columns // unit[-1]) * unit[-1])
     lengths[-2] = min(shape[-2], max(1, AREA // (planes * lengths[-1] * unit[-2])) * unit[-2])
     return [range(0, length, step) for length, step in zip(shape, lengths, strict=True)], shape
@@ -204,7 +208,7 @@ def _denoised(task: Task, block: Block) -> np.ndarray[Any, Any]:
     """A block of the finest level."""
     array = opened(task.source, task.image.levels[0])
     settings, channel = task.settings, _channel_axis(task.image)
-    way = _way(settings.prior, settings.method, array.shape[-2:], array.dtype.kind == "f", task.image.in_colour)
+    way = _way(settings, array.shape[-2:], array.dtype.kind == "f", task.image.in_colour)
     wanted = (block[-2], block[-1])
     crop = read(task.source, task.image.levels[0], (*block[:-2], *way.reads(wanted)))
     sigmas = np.asarray(task.sigmas).reshape([-1 if axis == channel else 1 for axis in range(max(crop.ndim, 1))])
@@ -219,8 +223,8 @@ def _denoised(task: Task, block: Block) -> np.ndarray[Any, Any]:
 
 
 @lru_cache(maxsize=8)
-def _way(prior: str, method: str, shape: tuple[int, int], is_float: bool, in_colour: bool) -> Way:
-    return Way(_prior(prior), method, shape, (1 + in_colour) * is_float)
+def _way(settings: Settings, shape: tuple[int, int], is_float: bool, in_colour: bool) -> PieceByPiece:
+    return way_of(_prior(settings.prior), settings.method, shape, (1 + in_colour) * is_float, settings.scales)
 
 
 @lru_cache(maxsize=2)
@@ -232,12 +236,13 @@ def _writable(path: Path, name: str) -> Any:
     return opened(path, name, "r+")
 
 
-def warm_up(prior: str, method: str) -> None:
+def warm_up(settings: Settings) -> None:
     """Compile, or load from the cache, what the first block would otherwise wait for."""
-    way = Way(_prior(prior), method, (64, 64))
-    noisy = np.random.default_rng(0).normal(0.5, 0.1, (1, 64, 64)).astype(np.float32)
+    side = 64 if settings.scales == 1 else 256  # which holds some scales
+    way = way_of(_prior(settings.prior), settings.method, (side, side), scales=settings.scales)
+    noisy = np.random.default_rng(0).normal(0.5, 0.1, (1, side, side)).astype(np.float32)
     with one_thread():
-        denoise_block(noisy, Levels(np.asarray(0.1)), way, (slice(0, 64), slice(0, 64)), white=1.0)
+        denoise_block(noisy, Levels(np.asarray(0.1)), way, (slice(0, side), slice(0, side)), white=1.0)
 
 
 def _channel_axis(image: Image) -> int | None:

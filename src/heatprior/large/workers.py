@@ -19,6 +19,10 @@ from heatprior.large.allocation import keep_freed_memory
 AHEAD = 2  # blocks handed out for each thread of a worker: one to do, one to come
 ASK_AFTER = 1.0  # seconds
 TIMEOUT = 20  # seconds in which a scheduler must answer
+QUIETLY = {  # what dask's own processes do beside the work: on this machine they take it from the workers
+    "distributed.worker.profile.enabled": False,
+    "distributed.admin.system-monitor.interval": "5s",
+}
 
 
 class Pool(NamedTuple):
@@ -44,6 +48,7 @@ def pool_of(scheduler: str | None, workers: int | None, warm_up: Callable[[], No
     if scheduler is not None and workers is not None:
         raise InvalidInputError("a scheduler names a cluster that runs, workers start one; give one of them")
     try:
+        from dask import config  # noqa: PLC0415
         from distributed import Client, LocalCluster  # noqa: PLC0415
     except ImportError as error:
         raise InvalidInputError("workers need dask; pip install 'heatprior[large]'") from error
@@ -51,12 +56,13 @@ def pool_of(scheduler: str | None, workers: int | None, warm_up: Callable[[], No
     try:
         if scheduler is None:
             shown_at = "127.0.0.1:0" if find_spec("bokeh") else None  # dask draws its dashboard with bokeh
-            cluster = LocalCluster(
-                n_workers=workers,
-                threads_per_worker=1,
-                dashboard_address=shown_at,
-                silence_logs=CRITICAL,  # what fails is told by its future; the rest is about connections as they close
-            )
+            with config.set(QUIETLY):
+                cluster = LocalCluster(
+                    n_workers=workers,
+                    threads_per_worker=1,
+                    dashboard_address=shown_at,
+                    silence_logs=CRITICAL,  # what fails is told by its future; the rest is of connections as they close
+                )
         client = Client(cluster or scheduler, timeout=TIMEOUT)
     except (OSError, ValueError) as error:
         where = scheduler or f"{workers} workers on this machine"
@@ -101,9 +107,17 @@ def _warming(warm_up: Callable[[], None]) -> Any:
 
         def setup(self, worker: Any) -> None:  # noqa: ARG002
             keep_freed_memory()
+            decode_in_one_thread()
             warm_up()
 
     return WarmUp()
+
+
+def decode_in_one_thread() -> None:
+    """Have zarr of this process compress and decompress in one thread, not one per core: there are other workers."""
+    import zarr  # noqa: PLC0415
+
+    zarr.config.set({"threading.max_workers": 1})
 
 
 def run(
