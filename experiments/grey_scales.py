@@ -3,9 +3,10 @@
     python experiments/grey_scales.py [--data DIR] [--images 3]
 
 Crops of validation images with white noise of 25, image and noise multiplied by factors, sigma told and not; PSNR
-relative to the crop as it was, white given as 1. Then two images of 16 bits that are far from filling them: photons
-counted (a crop, at most 400 of them) and a field of stars, with the white of the type and with the one that is found.
-Writes experiments/results/grey_scales.json.
+relative to the crop as it was. The same as integers of several types and peaks, PSNR relative to the same numbers as
+floats. What the scale that is found costs or gives against the true one, white = 1, on crops of all validation images.
+Then two images of 16 bits that are far from filling them: photons counted (a crop, at most 400 of them) and a field of
+stars, with the white of the type and with the one that is found. Writes experiments/results/grey_scales.json.
 """
 
 from __future__ import annotations
@@ -28,7 +29,16 @@ from heatprior.restoration.denoising import denoise
 
 CROP = slice(80, 240)
 SIGMA = 25 / 255
-FACTORS = (0.001, 0.5, 2.0, 255.0)
+FACTORS = (1e-4, 0.01, 0.3, 0.5, 0.8, 1.3, 2.0, 255.0, 1e5)
+INTEGERS = (
+    ("uint8", 255),
+    ("uint8", 150),
+    ("uint8", 60),
+    ("uint16", 60000),
+    ("uint16", 4095),
+    ("uint16", 400),
+    ("int32", 10**7),
+)
 WHITES = (0.5, 0.7, 1.4, 2.0)
 PHOTONS, TYPE_WHITE = 400, 65535.0
 BACKGROUND, STARS, BRIGHTEST, WIDTH, READ_NOISE = 100.0, 60, 4000.0, 1.3, 8.0
@@ -65,15 +75,29 @@ def before_and_after(noisy: NDArray[Any], clean: FloatArray, sigma: float | None
     return {"found": round(found, 1), **figures}
 
 
+def as_integers(noisy: FloatArray, clean: FloatArray, kind: str, peak: int) -> float:
+    """PSNR of integers up to `peak`, blind, less that of the same numbers as floats."""
+    image = np.rint(noisy.clip(0, 1) * peak).astype(kind)
+    found, same = (psnr(np.rint(denoise(x)) / np.float32(peak), clean) for x in (image, image.astype(np.float64)))
+    return round(found - same, 3)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path)
     parser.add_argument("--images", type=int, default=3)
     arguments = parser.parse_args()
-    crops = [read_grey(file)[CROP, CROP] / np.float32(255) for file in bsds500.validation(arguments.data)]
-    crops = crops[:: len(crops) // arguments.images][: arguments.images]
+    every = [read_grey(file)[CROP, CROP] / np.float32(255) for file in bsds500.validation(arguments.data)]
+    crops = every[:: len(every) // arguments.images][: arguments.images]
+    against: dict[str, list[float]] = {}
+    for number, clean in enumerate(every):
+        noisy = with_noise(clean, number, SIGMA)
+        for name, sigma in (("told", SIGMA), ("blind", None)):
+            own, true = (psnr(denoise(noisy, sigma, white=white), clean) for white in (None, 1.0))
+            against.setdefault(name, []).append(own - true)
     wrong: dict[str, list[float]] = {}
     changes: dict[str, dict[str, list[float]]] = {"told": {}, "blind": {}}
+    integers: dict[str, list[float]] = {}
     for number, clean in enumerate(crops):
         noisy = with_noise(clean, number, SIGMA)
         usual = {"told": psnr(denoise(noisy, SIGMA), clean), "blind": psnr(denoise(noisy), clean)}
@@ -84,7 +108,9 @@ def main() -> None:
             for name, sigma in (("told", factor * SIGMA), ("blind", None)):
                 result = denoise(np.float32(factor) * noisy, sigma) / np.float32(factor)
                 changes[name].setdefault(f"{factor:g}", []).append(round(psnr(result, clean) - usual[name], 3))
-        print(number, usual, wrong, changes, flush=True)
+        for kind, peak in INTEGERS:
+            integers.setdefault(f"{kind} to {peak}", []).append(as_integers(noisy, clean, kind, peak))
+        print(number, usual, wrong, changes, integers, flush=True)
     counted, expected = photons(crops[0])
     cases = {
         "photons, blind": before_and_after(counted, expected, None),
@@ -93,9 +119,15 @@ def main() -> None:
         "stars, blind": before_and_after(*stars(), None),
     }
     print(cases)
-    largest = max(abs(x) for own in changes.values() for values in own.values() for x in values)
-    about = {"images": len(crops), "sigma": 25, "largest_change": largest}
-    write_record(RESULT, {**about, "wrong_white": wrong, "multiplied": changes, "16_bits": cases})
+    about = {
+        "images": len(crops),
+        "sigma": 25,
+        "largest_change": max(abs(x) for own in changes.values() for values in own.values() for x in values),
+        "largest_change_of_integers": max(abs(x) for values in integers.values() for x in values),
+        "found_less_true": {name: round(float(np.mean(values)), 3) for name, values in against.items()},
+        "least_found_less_true": {name: round(float(np.min(values)), 3) for name, values in against.items()},
+    }
+    write_record(RESULT, {**about, "wrong_white": wrong, "multiplied": changes, "integers": integers, "16_bits": cases})
 
 
 if __name__ == "__main__":

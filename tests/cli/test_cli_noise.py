@@ -72,6 +72,22 @@ def test_a_picture_shows_the_map(run: Run, workplace: Path):
         assert (workplace / "map.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_correlated_noise_is_told_with_length_gain_and_errors(run: Run, workplace: Path):
+    rng = np.random.default_rng(1)
+    clean = 0.2 + 0.6 * landscape((160, 160), rng)
+    smooth = np.repeat(np.repeat(rng.standard_normal((80, 80)), 2, axis=0), 2, axis=1)
+    for name, strength in (("growing", clean), ("falling", 1.0 - clean)):
+        np.save(f"{name}.npy", (clean + 0.15 * strength * smooth).astype(np.float32))
+        outcome = run("noise", f"{name}.npy", "--noise", "correlated", "-o", "noise.json", "--force")
+        assert outcome.code == 0
+        assert (
+            f", {name.replace('growing', 'grows').replace('falling', 'falls')} with brightness: variance" in outcome.out
+        )
+        (channel,) = json.loads((workplace / "noise.json").read_text())[0]["channels"]
+        assert channel["length_error"] < 0.5 * channel["length"]
+        assert (channel["gain"] > 0) == (name == "growing")
+
+
 @pytest.mark.usefixtures("workplace")
 def test_an_image_without_noise_is_said_to_have_none(run: Run):
     assert "no measurable noise" in run("noise", "plain.png").out

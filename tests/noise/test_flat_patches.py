@@ -58,12 +58,12 @@ def test_clipped_patches_do_not_count_and_too_few_tell_nothing():
 
 def test_texture_alone_is_not_taken_for_noise():
     texture = HILLS + SIGMA * UNEVEN / UNEVEN.mean() * WHITE
-    (found,) = hp.estimate_noise(HILLS + SIGMA * WHITE).channels
+    (found,) = hp.estimate_noise(HILLS + SIGMA * WHITE, white=1.0).channels
     assert found.level.sigma == pytest.approx(SIGMA, rel=0.05)
-    (found,) = hp.estimate_noise(texture).channels
+    (found,) = hp.estimate_noise(texture, white=1.0).channels
     assert found.model == "constant"
     assert found.level.sigma == 0.0
-    assert hp.estimate_noise(texture, "constant").channels[0].level.sigma > 0  # the control: told that it is noise
+    assert hp.estimate_noise(texture, "constant", white=1.0).channels[0].level.sigma > 0  # told that it is noise
 
 
 def test_correlated_noise_scatters_less_than_texture_of_its_spectrum():

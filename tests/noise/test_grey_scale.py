@@ -2,20 +2,17 @@
 
 import numpy as np
 import pytest
+from skimage import data
 from synthetic import landscape
 
 import heatprior as hp
+from heatprior.data.trials import psnr
 from heatprior.noise.grey_scale import full_scale, likely_white
 
 RNG = np.random.default_rng(0)
 CLEAN = landscape((72, 80), RNG)
 SIGMA = 0.1
 NOISY = CLEAN + SIGMA * RNG.standard_normal(CLEAN.shape)
-
-
-def error(image, scale):
-    """In decibels, over the noise-free image times `scale`."""
-    return 10 * np.log10(np.mean((image / scale - CLEAN) ** 2))
 
 
 def test_the_scale_of_patches_of_the_prior_is_found():
@@ -26,23 +23,69 @@ def test_the_scale_of_patches_of_the_prior_is_found():
     assert likely_white(prior, patches, sigma / 3.0, 1000.0) != pytest.approx(7.0, rel=0.1)  # the control
 
 
-@pytest.mark.parametrize("sigma", [SIGMA, None])
-def test_a_factor_changes_nothing_but_the_units(sigma):
-    first, second = (full_scale(None, k * NOISY, sigma if sigma is None else k * sigma, None) for k in (1000.0, 2.5e-4))
-    assert second == pytest.approx(2.5e-7 * first, rel=1e-3)
-    options = {"prior": "patch7", "method": "eb"}
-    usual = error(hp.denoise(NOISY, sigma, **options), 1.0)
-    found = error(hp.denoise(1000.0 * NOISY, None if sigma is None else 1000.0 * sigma, **options), 1000.0)
-    assert abs(found - usual) < 0.3  # of these hills, which are no photograph
-    wrong = error(hp.denoise(1000.0 * NOISY, 1000.0 * SIGMA, white=65535.0, **options), 1000.0)
-    assert wrong > usual + 1.0  # the control: what the type of 16 bits would say
+def photograph():
+    """Of 96×96 pixels, and the same with noise."""
+    clean = data.camera()[100:196, 180:276] / 255.0
+    return clean, clean + SIGMA * np.random.default_rng(2).standard_normal(clean.shape)
 
 
-def test_the_scale_of_the_type_stays_where_the_image_fills_it():
-    eight = (NOISY.clip(0, 1) * 40).astype(np.uint8)
-    for image, white in ((NOISY, 1.0), (eight, 255.0), ((NOISY.clip(0, 1) * 65535).astype(np.uint16), 65535.0)):
-        assert full_scale(None, image, None, None) == white
+@pytest.mark.parametrize("told", [True, False])
+def test_a_factor_changes_nothing_but_the_units(told):
+    clean, noisy = photograph()
+    usual = psnr(hp.denoise(noisy, SIGMA if told else None), clean)
+    at_100 = hp.denoise(100.0 * noisy, 100.0 * SIGMA if told else None) / 100.0
+    for factor in (1e-6, 0.8, 1.3, 7.0, 1e5):
+        found = hp.denoise(factor * noisy, factor * SIGMA if told else None) / factor
+        assert abs(psnr(found, clean) - usual) < 0.05
+        if abs(np.log(factor)) > 1.0:  # beyond where the full scale of the type stays
+            np.testing.assert_allclose(found, at_100, atol=2e-5)  # of float32, twice rounded
+    wrong = hp.denoise(noisy, SIGMA if told else None, white=30.0)
+    assert psnr(wrong, clean) < usual - 0.3  # the control
+
+
+@pytest.mark.parametrize(("kind", "peak"), [("uint16", 60000), ("uint16", 700), ("int16", 700), ("uint32", 10**6)])
+def test_integers_of_any_type_and_brightness_are_denoised_alike(kind, peak):
+    clean, noisy = photograph()
+    noisy = noisy.clip(0, 1.2)
+    image = np.rint(peak * noisy / 1.2).astype(kind)
+    found = psnr(hp.denoise(image, SIGMA * peak / 1.2) * 1.2 / peak, clean)
+    assert abs(found - psnr(hp.denoise(noisy, SIGMA), clean)) < 0.05  # rounding included
+    assert full_scale(None, image, None, None) == pytest.approx(peak / 1.2, rel=0.5)
+
+
+def test_dim_images_of_8_bits_are_scaled_and_bright_ones_keep_255():
+    dim, bright = ((NOISY.clip(0, 1) * peak).astype(np.uint8) for peak in (60, 255))
+    assert full_scale(None, bright, None, None) == 255.0
+    assert full_scale(None, dim, None, None) == pytest.approx(60.0, rel=0.5)
     assert full_scale(3.0, NOISY, None, None) == 3.0
+    sixteen = (NOISY.clip(0, 1) * 65535).astype(np.uint16)
+    assert (full_scale(None, NOISY, None, None), full_scale(None, sixteen, None, None)) == (1.0, 65535.0)
+
+
+def test_the_scale_does_not_depend_on_what_is_told_of_the_noise():
+    levels = (None, 1.0, 0.2, np.full(NOISY.shape, 1.0))
+    scales = {full_scale(None, 10.0 * NOISY, sigma, None) for sigma in levels}
+    assert len(scales) == 1
+    assert scales.pop() != 1.0
+    assert full_scale(None, NOISY, 25.0, None) == 1.0  # of 8 bits, by mistake: as the type says, and refused
+    with pytest.raises(hp.InvalidInputError, match="give sigma in the units of the image"):
+        hp.denoise(NOISY, 25.0)
+
+
+def test_nothing_but_noise_has_a_scale_and_one_value_too():
+    flat = 500.0 + 5.0 * RNG.standard_normal((72, 80))
+    assert 5.0 < full_scale(None, flat, None, None) < 100.0
+    assert np.std(hp.denoise(flat, prior="patch7", method="eb")) < 2.0
+    assert full_scale(None, np.full((72, 80), 500.0), None, None) == 500.0
+    assert full_scale(None, np.full((72, 80), 0.5), None, None) == 1.0
+
+
+def test_transparency_does_not_count():
+    colours = np.repeat(300.0 * NOISY[..., None], 3, axis=-1)
+    alpha = np.where(np.arange(80) < 70, 65535.0, 0.0) * np.ones((72, 1))
+    found = full_scale(None, np.concatenate([colours, alpha[..., None]], axis=-1), None, -1)
+    assert found == full_scale(None, colours, None, -1)
+    assert found < 1000.0
 
 
 def test_a_stand_in_for_missing_pixels_is_refused():
@@ -53,6 +96,6 @@ def test_a_stand_in_for_missing_pixels_is_refused():
 
 
 def test_an_image_with_less_in_it_than_the_noise_that_is_told_keeps_the_scale_of_its_type():
-    flat = (0.5 + 0.01 * CLEAN).astype(np.float32)  # no noise at all: the likelihood rises without end
+    flat = (0.5 + 0.01 * CLEAN).astype(np.float32)  # no noise at all
     assert full_scale(None, flat, SIGMA, None) == 1.0
     assert full_scale(None, flat, 1e-4, None) < 0.1  # the control: told what it has, its scale is found

@@ -65,6 +65,19 @@ def test_noise_keeps_its_spectrum_through_what_splitting_does_to_it():
     assert ConstantNoise(0.1).halved((8, 8), 0.5).spectrum is None
 
 
+def test_the_error_of_the_length_is_that_of_drawn_spectra():
+    spectrum, error, rng = low_pass(16), 0.002, np.random.default_rng(5)  # of first order
+    numbers = np.arange(spectrum.power.size).reshape(spectrum.power.shape)
+    pair = np.minimum(numbers, np.roll(numbers[::-1, ::-1], 1, axis=(0, 1)))  # S(f) and S(−f) are one number
+    lengths = [
+        NoiseSpectrum(spectrum.power * (1.0 + error * rng.standard_normal(numbers.size))[pair]).length
+        for _ in range(400)
+    ]
+    assert np.std(lengths) == pytest.approx(spectrum.length_error(error), rel=0.15)  # four errors of 400 draws
+    assert np.std(lengths) != pytest.approx(spectrum.length_error(2.0 * error), rel=0.15)  # the control
+    assert NoiseSpectrum.white(8).length_error(error) == 0.0
+
+
 @pytest.mark.parametrize(
     "power", [np.ones(4), np.ones((3, 3)), -np.ones((4, 4)), np.full((4, 4), np.nan), np.zeros((4, 4))]
 )

@@ -63,7 +63,7 @@ def noise(
     ] = "patch7",
     white: Annotated[
         float | None,
-        typer.Option(metavar="W", help="The value that is full scale.  [default: 255, 65535 or 1.0, by type]"),
+        typer.Option(metavar="W", help="The value that is full scale.  [default: found]"),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace outputs that exist; never an input.")] = False,
 ) -> None:
@@ -169,6 +169,8 @@ def _look_at(path: Path, kind: str, prior: Any, white: float | None, picture: Pa
 
 def in_words(channel: ChannelNoise, white: float) -> str:
     """What was found, in a line."""
+    from heatprior.noise.doubts import NINETY
+
     values = in_numbers(channel, white)
     low, high = values["interval90"]
     sigma = f"sigma {values['sigma']:.3g}, 90 % from {low:.3g} to {high:.3g}"
@@ -182,11 +184,15 @@ def in_words(channel: ChannelNoise, white: float) -> str:
         )
     if channel.model == "constant":
         return f"{sigma}, the same everywhere"
+    with_light = f"{'grows' if values.get('gain', 0.0) > 0 else 'falls'} with brightness: {line}"
     if channel.model == "correlated":
-        length = "" if "length" not in values else f" over {values['length']:.2g} pixels"
-        return f"correlated{length}; on average {sigma}"
+        length = (
+            "" if "length" not in values else f" over {values['length']:.2g} (±{values['length_error']:.1g}) pixels"
+        )
+        slope = f", {with_light}" if abs(values.get("gain", 0.0)) > NINETY * values.get("gain_error", 0.0) > 0 else ""
+        return f"correlated{length}{slope}; on average {sigma}"
     if channel.model == "affine":
-        return f"{'grows' if values['gain'] > 0 else 'falls'} with brightness: {line}; on average {sigma}"
+        return f"{with_light}; on average {sigma}"
     return f"varies from place to place: sigma {values['lowest']:.3g} to {values['highest']:.3g}; on average {sigma}"
 
 
@@ -212,7 +218,8 @@ def in_numbers(channel: ChannelNoise, white: float) -> dict[str, Any]:
     if channel.correlated is not None:
         noise = channel.correlated
         right, down = noise.spectrum.autocovariance[0, 1], noise.spectrum.autocovariance[1, 0]
-        values |= {"length": noise.spectrum.length, "correlation": [float(right), float(down)]}
+        values |= {"length": noise.spectrum.length, "length_error": noise.length_error}
+        values |= {"correlation": [float(right), float(down)]}
         values |= {
             "brightness": (noise.brightness * white).tolist(),
             "variances": (noise.variances * white**2).tolist(),

@@ -141,7 +141,8 @@ def noise_of_colours(profile: NoiseProfile, *, is_colour: bool) -> tuple[Station
         parts = squares[:, None] * variances  # (3, L)
         power = sum(p * channel.spectrum.power for p, channel in zip(parts.mean(axis=1), profile.channels, strict=True))
         spread = np.sqrt(np.square(squares[:, None] * errors).sum(axis=0))
-        found.append(StationaryNoise(NoiseSpectrum(np.asarray(power)), levels, parts.sum(axis=0), spread))
+        power_error = max(channel.power_error for channel in profile.channels)
+        found.append(StationaryNoise(NoiseSpectrum(np.asarray(power)), levels, parts.sum(axis=0), spread, power_error))
     return tuple(found)
 
 
@@ -160,4 +161,7 @@ def _as_noise(fit: Fit, patches: Patches, stronger: float, flatter: float) -> St
     counts = np.array([len(level) for level in patches.levels]) * patches.levels[0].shape[1]
     variances = stronger**2 * fit.variances
     errors = variances * np.sqrt(2.0 * patches.repeated / counts)
-    return StationaryNoise(NoiseSpectrum(fit.power**flatter), patches.brightness, variances, errors)
+    # Each frequency of the torus, one with its opposite, is seen by as many patches as together have its pixels.
+    power_error = np.sqrt(patches.repeated * fit.power.size / counts.sum())
+    spectrum = NoiseSpectrum(fit.power**flatter)
+    return StationaryNoise(spectrum, patches.brightness, variances, errors, float(flatter * power_error))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 from typing import Any
 
@@ -20,20 +20,14 @@ from heatprior.kernels.row_bands import Progress, part_of, span_of
 from heatprior.lazy import room_of
 from heatprior.noise.cameras import MODEL_ERROR, FoundProfile, find_profile, noise_of_colours
 from heatprior.noise.channel_noise import ChannelNoise, channel_noise, why_constant
-from heatprior.noise.grey_scale import full_scale
-from heatprior.noise.levels import (
-    Estimate,
-    check_holds_patches,
-    clipping,
-    likelihood_of,
-    without_gaps,
-)
+from heatprior.noise.grey_scale import scale_for_noise, scale_of_images
+from heatprior.noise.levels import Estimate, check_holds_patches, likelihood_of, without_gaps
 from heatprior.noise.likelihood import OCTAVES
-from heatprior.noise.maps import WINDOW, local_levels, to_pixels
+from heatprior.noise.maps import to_pixels
 from heatprior.noise.profiles import NoiseProfile, smooth_brightness
 from heatprior.pixels.channels import COLOUR, is_alpha, mixed
 from heatprior.pixels.gaps import with_all_or_no_channel_missing
-from heatprior.pixels.inputs import as_channels, as_pixels, as_white, in_unit_range
+from heatprior.pixels.inputs import as_channels, as_pixels, as_white, in_unit_range, type_white
 from heatprior.priors.gaussian_mixture import GaussianMixturePrior
 from heatprior.priors.protocol import DiffusedPrior, Prior
 from heatprior.zoo import as_prior
@@ -45,7 +39,18 @@ CORRELATED_PART = 0.5  # of the time
 
 @dataclass(frozen=True)
 class NoiseReport:
-    """What `estimate_noise` found: `sigma` is what `denoise` takes, in the units and of the shape of the image.
+    """What `estimate_noise` found.
+
+    Attributes
+    ----------
+    sigma : ndarray
+        What `denoise` takes: the standard deviation at every pixel, in the units and of the shape of the image.
+    channels : tuple of ChannelNoise
+        Image by image, channel by channel, grey levels being 0 to 1: model, level, gain and offset, with their errors.
+    white : float
+        The value that was taken for full scale.
+    profiles : tuple of NoiseProfile or None
+        Image by image, where the noise is correlated.
 
     Examples
     --------
@@ -54,14 +59,14 @@ class NoiseReport:
     >>> report = hp.estimate_noise(noisy)
     >>> report.models
     ('constant',)
-    >>> round(report.channels[0].sigma, 2)
+    >>> round(report.channels[0].level.sigma * report.white, 2)
     0.1
     """
 
     sigma: FloatArray
-    channels: tuple[ChannelNoise, ...]  # image by image, channel by channel
+    channels: tuple[ChannelNoise, ...]
     white: float
-    profiles: tuple[NoiseProfile | None, ...] = ()  # image by image, where the noise is correlated
+    profiles: tuple[NoiseProfile | None, ...] = ()
 
     @property
     def profile(self) -> NoiseProfile | None:
@@ -72,63 +77,6 @@ class NoiseReport:
     def models(self) -> tuple[str, ...]:
         """Of each channel: "constant", "affine", "map" or "correlated"."""
         return tuple(channel.model for channel in self.channels)
-
-
-@dataclass(frozen=True)
-class LocalNoise:
-    """A map of noise levels and their standard errors, of the shape and in the units of the image.
-
-    Examples
-    --------
-    >>> import numpy as np, heatprior as hp
-    >>> noisy = 0.5 + 0.1 * np.random.default_rng(0).standard_normal((96, 96))
-    >>> found = hp.noise_map(noisy)
-    >>> bool((abs(found.sigma - 0.1) < 5 * found.stderr).all())
-    True
-    """
-
-    sigma: FloatArray
-    stderr: FloatArray
-
-
-def noise_map(
-    image: ArrayLike,
-    *,
-    prior: str | PathLike[str] | DiffusedPrior = "patch7",
-    window: float = WINDOW,
-    channel_axis: int | None = None,
-    white: float | None = None,
-) -> LocalNoise:
-    """The standard deviation of the noise around every pixel, in the units of the image, with its standard error.
-
-    `window` is the width in pixels of the weights, a Gaussian: a wider one is smoother and surer. `image`,
-    `channel_axis` and `white` are those of `denoise`. Levels below 0.0004 of full scale are given as that.
-
-    Examples
-    --------
-    >>> import numpy as np, heatprior as hp
-    >>> noisy = 0.5 + 0.1 * np.random.default_rng(0).standard_normal((96, 96))
-    >>> found = hp.noise_map(noisy)
-    >>> found.sigma.shape == found.stderr.shape == noisy.shape
-    True
-    """
-    if not (isinstance(window, int | float | np.integer | np.floating) and 1.0 <= window < np.inf):
-        raise InvalidInputError(f"window is {window!r}; expected the width of the weights in pixels, 1 or more")
-    if room := room_of(image):
-        room.refuse_noise_map()
-    pixels = as_pixels(image)
-    full = as_white(white, pixels)
-    likelihood = likelihood_of(as_prior(prior))
-    channels = as_channels(pixels, channel_axis)
-    check_holds_patches(channels, likelihood)
-    maps = [np.empty(pixels.shape, np.float32) for _ in range(2)]
-    for index in np.ndindex(channels.shape[:-2]):
-        grey = in_unit_range(channels[index], full)
-        local = local_levels(likelihood, grey, without_gaps(grey), clipping(grey), window)
-        sigma = np.exp(to_pixels(local, local.log_sigma, grey.shape)) * full
-        as_channels(maps[0], channel_axis)[index] = sigma
-        as_channels(maps[1], channel_axis)[index] = to_pixels(local, local.error, grey.shape) * sigma
-    return LocalNoise(*maps)
 
 
 def estimate_noise(
@@ -142,10 +90,28 @@ def estimate_noise(
 ) -> NoiseReport:
     """The noise of an image, as `denoise` without sigma takes it: what kind it is, how much and where.
 
-    `noise` is "constant" (one level for each channel), "affine" (variance = gain · brightness + offset), "map" (a level
-    for every window), "correlated" (from pixel to pixel, its strength a function of brightness; always found with the
-    prior "mixture"), or "auto": the one with the most evidence. Where a kind cannot be told, a warning says why, and
-    one level is taken.
+    Parameters
+    ----------
+    image : array_like, (..., H, W)
+        As in `denoise`.
+    noise : {"auto", "constant", "affine", "map", "correlated"}
+        One level for each channel; variance = gain · brightness + offset; a level for every window; noise that is
+        correlated from pixel to pixel, its strength a function of brightness (always found with the prior "mixture");
+        or "auto": the one with the most evidence. Where a kind cannot be told, a warning says why, and one level is
+        taken.
+    prior : str, path or DiffusedPrior
+        Which says what images are like.
+    channel_axis : int, optional
+        As in `denoise`.
+    white : float, optional
+        As in `denoise`.
+    progress : callable, optional
+        Called with the fraction done, 0 to 1.
+
+    Returns
+    -------
+    NoiseReport
+        Its `.sigma` is what `denoise` takes, in the units of the image.
 
     Examples
     --------
@@ -160,7 +126,7 @@ def estimate_noise(
         lazy: NoiseReport = room.estimate_noise(image, noise, prior=prior, channel_axis=channel_axis, white=white)
         return lazy
     pixels = as_pixels(image)
-    full = full_scale(white, pixels, None, channel_axis)
+    full = scale_for_noise(white, pixels, channel_axis)
     model = as_prior(prior)
     channels = as_channels(pixels, channel_axis)
     check_holds_patches(channels, likelihood_of(model))
@@ -181,7 +147,9 @@ def estimate_noise(
         sigma = np.empty(channels.shape, np.float32)
         for place, channel in zip(np.ndindex(channels.shape[:-2]), found, strict=True):
             sigma[place] = np.asarray(channel.sigma) * full
-    return NoiseReport(_as_image(sigma, channel_axis), tuple(found), full, tuple(profiles))
+    scale = full / type_white(pixels)
+    scaled = tuple(profile if profile is None else replace(profile, scale=scale) for profile in profiles)
+    return NoiseReport(_as_image(sigma, channel_axis), tuple(found), full, scaled)
 
 
 def _image_noise(
@@ -210,7 +178,7 @@ def correlated_noise(
     `doubtful` is that of `find_profile`.
     """
     prior = as_prior(CORRELATED_BY)
-    colours = len(images[0]) - is_alpha(images[0], full)
+    colours = len(images[0]) - is_alpha(images[0])
     if not isinstance(prior, GaussianMixturePrior) or min(min(image.shape[-2:]) for image in images) < prior.size:
         return None
     grey = [in_unit_range(with_all_or_no_channel_missing(image[:colours]), full) for image in images]
@@ -222,7 +190,19 @@ def noise_profile(
 ) -> NoiseProfile:
     """The noise profile of a camera from pictures of one kind together, for `denoise(image, noise=profile)`.
 
-    Images are (H, W), or have a `channel_axis`; they may differ in size. `white` is that of `denoise`.
+    Parameters
+    ----------
+    images : sequence of array_like
+        Each (H, W), or with a `channel_axis`; they may differ in size.
+    channel_axis : int, optional
+        As in `denoise`.
+    white : float, optional
+        As in `denoise`, one for all images.
+
+    Returns
+    -------
+    NoiseProfile
+        The noise of each channel, or of brightness and two differences for colours.
 
     Examples
     --------
@@ -239,10 +219,14 @@ def noise_profile(
     channels = [as_channels(one, channel_axis) for one in pixels]
     if len({len(one) for one in channels}) > 1:
         raise InvalidInputError("the images have different numbers of channels; give images of one camera")
-    found = correlated_noise(channels, as_white(white, pixels[0]))
+    by_type = {type_white(one) for one in pixels}
+    if len(by_type) > 1:
+        raise InvalidInputError("the images are of different types; give images of one camera and one type")
+    full = scale_of_images(channels) if white is None else as_white(white, pixels[0])
+    found = correlated_noise(channels, full)
     if found is None:
         raise InvalidInputError("the images hold too few usable patches to tell correlated noise; give larger ones")
-    return found.profile
+    return replace(found.profile, scale=full / by_type.pop())
 
 
 def _correlated_channels(channels: NDArray[Any], full: float, found: FoundProfile) -> list[ChannelNoise]:

@@ -37,9 +37,16 @@ Densities = Callable[[FloatArray, IntArray], Blocks]  # of log sigmas and chosen
 class NoiseLevel(NamedTuple):
     """The standard deviation of the noise, in the units of the image, and how well it is known.
 
-    `stderr` is the statistical error if images are as the prior says; `model_error` the typical error because
-    photographs are not (fine texture looks like noise), as measured on validation images. Numbers, or arrays (…) over
-    images and channels.
+    Numbers, or arrays (…) over images and channels.
+
+    Attributes
+    ----------
+    sigma : float or ndarray
+        The standard deviation.
+    stderr : float or ndarray
+        Its statistical error if images are as the prior says.
+    model_error : float or ndarray
+        The typical error because photographs are not (fine texture looks like noise), as measured on validation images.
 
     Examples
     --------
@@ -74,9 +81,22 @@ def estimate_sigma(
 ) -> NoiseLevel:
     """The standard deviation of white Gaussian noise in an image, in the units of the image, with its error.
 
-    `image`, `channel_axis` and `white` are those of `denoise`. One image gives numbers; with a channel axis, or more
-    axes in front, arrays: one value for each channel of each image. Missing (NaN) and clipped pixels do not count.
-    A sigma of 0 means less than `stderr`, such as in an image without any noise.
+    Parameters
+    ----------
+    image : array_like, (..., H, W)
+        As in `denoise`. Missing (NaN) and clipped pixels do not count.
+    prior : str, path or DiffusedPrior
+        Which says what images are like.
+    channel_axis : int, optional
+        As in `denoise`.
+    white : float, optional
+        As in `denoise`.
+
+    Returns
+    -------
+    NoiseLevel
+        Numbers for one image; with a channel axis, or more axes in front, arrays: one value for each channel of each
+        image. A sigma of 0 means less than `stderr`, such as in an image without any noise.
 
     Examples
     --------

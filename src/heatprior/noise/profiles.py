@@ -7,7 +7,7 @@ that noise that differs by channel or is correlated across channels needs no for
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -36,6 +36,7 @@ class StationaryNoise:
     brightness: FloatArray  # (L,), ascending
     variances: FloatArray  # (L,)
     errors: FloatArray  # of the variances, (L,)
+    power_error: float = 0.0  # relative, of the spectrum at each frequency
 
     def on(self, brightness: FloatArray) -> Noise:
         """The noise of an image of this brightness (H, W), smooth."""
@@ -53,6 +54,11 @@ class StationaryNoise:
         return float(np.sqrt(np.square(self.errors).sum()) / len(self.errors) / (2.0 * self.sigma))
 
     @property
+    def length_error(self) -> float:
+        """Of `spectrum.length`."""
+        return self.spectrum.length_error(self.power_error)
+
+    @property
     def line(self) -> Affine | None:
         """variance = gain · x + offset through the levels, errors by their scatter; None for fewer than three."""
         if len(self.variances) < 3 or np.ptp(self.brightness) == 0:
@@ -67,22 +73,46 @@ class StationaryNoise:
 
 @dataclass(frozen=True, eq=False)
 class NoiseProfile:
-    """The noise of each channel, three of them for colours, and how many pictures it was found in.
+    """The noise of a camera: `noise_profile` finds it, `denoise(…, noise=profile)` takes it.
 
-    `noise_profile` finds it, `denoise(…, noise=profile)` takes it, `save` and `load` keep it in a file.
+    `save` and `load` keep it in a file.
+
+    Attributes
+    ----------
+    channels : tuple of StationaryNoise
+        The noise of each channel, three of them for colours.
+    pictures : int
+        In how many it was found.
+    scale : float
+        Their full scale, over that of their type: 1 for bright images of 8 bits.
 
     Examples
     --------
     >>> import numpy as np, heatprior as hp
     >>> pictures = 0.5 + 0.1 * np.random.default_rng(0).standard_normal((2, 96, 96))
     >>> profile = hp.noise_profile(pictures)
-    >>> float(np.round(profile.channels[0].sigma, 2))
+    >>> float(np.round(profile.channels[0].sigma * profile.scale, 2))
     0.1
     >>> denoised = hp.denoise(pictures[0], noise=profile)
     """
 
     channels: tuple[StationaryNoise, ...]
     pictures: int = 1
+    scale: float = 1.0
+
+    def at(self, scale: float) -> NoiseProfile:
+        """The same noise in images of another full scale, over that of their type."""
+        factor = self.scale / scale
+        channels = tuple(
+            replace(
+                c,
+                brightness=factor * c.brightness,
+                variances=factor**2 * c.variances,
+                errors=factor**2 * c.errors,
+            )
+            for c in self.channels
+        )
+        return NoiseProfile(channels, self.pictures, scale)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write it as JSON."""
@@ -92,10 +122,17 @@ class NoiseProfile:
                 "variances": channel.variances.tolist(),
                 "errors": channel.errors.tolist(),
                 "power": channel.spectrum.power.tolist(),
+                "power_error": channel.power_error,
             }
             for channel in self.channels
         ]
-        contents = {"format": FORMAT, "version": VERSION, "pictures": self.pictures, "channels": channels}
+        contents = {
+            "format": FORMAT,
+            "version": VERSION,
+            "pictures": self.pictures,
+            "scale": self.scale,
+            "channels": channels,
+        }
         with replacing(Path(path)) as temporary:
             temporary.write_text(json.dumps(contents) + "\n", encoding="utf-8")
 
@@ -111,7 +148,10 @@ class NoiseProfile:
                 f"{path} is no noise profile of version {VERSION}; estimate one from pictures of the camera"
             )
         try:
-            return cls(tuple(map(_channel, contents["channels"])), int(contents["pictures"]))
+            scale = float(contents.get("scale", 1.0))
+            if not 0 < scale < np.inf:
+                raise ValueError(f"scale is {scale}, which is no full scale")
+            return cls(tuple(map(_channel, contents["channels"])), int(contents["pictures"]), scale)
         except (KeyError, TypeError, ValueError) as error:
             raise InvalidInputError(f"the noise profile {path} is damaged: {error!r}; make it again") from error
 
@@ -132,4 +172,5 @@ def _channel(entry: dict[str, Any]) -> StationaryNoise:
         raise ValueError("levels must be finite, variances and errors positive")
     if not (np.diff(brightness) >= 0).all():
         raise ValueError("brightness must ascend")
-    return StationaryNoise(NoiseSpectrum(np.array(entry["power"], np.float64)), brightness, variances, errors)
+    spectrum, power_error = NoiseSpectrum(np.array(entry["power"], np.float64)), float(entry.get("power_error", 0.0))
+    return StationaryNoise(spectrum, brightness, variances, errors, power_error)

@@ -100,6 +100,20 @@ class NoiseSpectrum:
         distance = lags[:, None] ** 2 + lags[None, :] ** 2
         return float(np.sqrt((squares * distance).sum() / squares.sum()))
 
+    def length_error(self, power_error: float) -> float:
+        """Of `length`, if the power at every frequency has this relative error, independent of the others.
+
+        By the chain rule: length² = Σ r² lag² / Σ r², and r is the Fourier transform of the power.
+        """
+        if self.length < 1e-6:
+            return 0.0
+        lags = np.minimum(np.arange(self.side), self.side - np.arange(self.side))
+        r, distance = self.autocovariance, lags[:, None] ** 2 + lags[None, :] ** 2
+        slope = r * (distance - self.length**2) / (self.length * np.square(r).sum())  # of the length by r
+        by_power = np.fft.fft2(slope).real / self.power.size
+        # S(f) and S(−f) are one number: its slope is twice that of each, and there are half as many.
+        return float(power_error * np.sqrt(2.0 * np.square(by_power * self.power).sum()))
+
 
 def at_negative_frequencies(power: FloatArray) -> FloatArray:
     """S(−f)."""

@@ -39,9 +39,11 @@ def mixed(channels: Sequence[NDArray[Any]] | NDArray[Any], weights: FloatArray) 
     return total
 
 
-def is_alpha(channels: NDArray[Any], full: float) -> bool:
-    """Whether the last of four channels (..., 4, H, W) is transparency: most of it exactly opaque or clear."""
-    if channels.shape[-3] != 4:
-        return False
-    last = channels[..., -1, :, :]
-    return bool(np.mean((last == full) | (last == 0)) > MOSTLY)
+def is_alpha(channels: NDArray[Any]) -> bool:
+    """Whether the last of four channels (..., 4, H, W) is transparency."""
+    return channels.shape[-3] == 4 and is_transparency(channels[..., -1, :, :])
+
+
+def is_transparency(values: NDArray[Any]) -> bool:
+    """Whether most of a channel is exactly opaque, its largest value, or clear."""
+    return bool(np.mean((values == np.max(values)) | (values == 0)) > MOSTLY)
