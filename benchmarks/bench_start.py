@@ -24,7 +24,7 @@ from PIL import Image
 
 SOURCE = Path(__file__).parents[1] / "src"
 CASES = {"default": ["--sigma", "20"], "patch7 in one step": ["--sigma", "20", "--prior", "patch7", "--method", "eb"]}
-REPEATS = 3
+REPEATS = 7
 WORK = """
 import sys, time
 from heatprior.cli import main

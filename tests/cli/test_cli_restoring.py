@@ -87,6 +87,17 @@ def test_inpaint_changes_only_what_is_missing(run: Run):
 
 
 @pytest.mark.usefixtures("workplace")
+def test_masks_of_zeros_and_ones_are_masks(run: Run):
+    spoilt = pixels("scratches.png") > 0
+    np.save("ones.npy", spoilt.astype(np.uint8))
+    run("inpaint", "photo.png", "--mask", "scratches.png", "-o", "whole.png", *QUICK)
+    assert run("inpaint", "photo.png", "--mask", "ones.npy", "-o", "same.png", *QUICK).code == 0
+    np.testing.assert_array_equal(pixels("same.png"), pixels("whole.png"))
+    np.save("faint.npy", 2 * spoilt.astype(np.uint8))  # is no mask, but a nearly black image
+    assert_refused(run("inpaint", "photo.png", "--mask", "faint.npy", "-o", "none.png", *QUICK), "no pixel is missing")
+
+
+@pytest.mark.usefixtures("workplace")
 def test_inpaint_fills_nan(run: Run):
     image = landscape(SHAPE, np.random.default_rng(1)).astype(np.float32)
     gaps = image.copy()

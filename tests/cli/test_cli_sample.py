@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -69,6 +71,18 @@ def test_draws_by_langevin_dynamics(run: Run, folder: Path):
     convolutional_prior(1, 2).save("whole.safetensors")
     assert run("sample", "whole.safetensors", "--size", "4x6", "--count", 2, "--sigma", 5, "-o", "images.npy").code == 0
     assert np.load(folder / "images.npy").shape == (1, 2, 4, 6)
+
+
+@pytest.mark.parametrize("make", [convolutional_prior, wavelet_prior])
+def test_the_bar_moves_within_a_noise_level(run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch, make: Any):
+    told: list[float] = []
+    monkeypatch.setattr("heatprior.cli.reports.bar_over", lambda count: nullcontext((told.append, print)))  # noqa: ARG005
+    make(1, 2).save("whole.safetensors")
+    assert run("sample", "whole.safetensors", "--size", "4x6", "--sigma", 5, "--sigma", 2, "-o", "images.npy").code == 0
+    assert (folder / "images.npy").exists()
+    assert told == sorted(told)
+    assert told[-1] == 1.0
+    assert len([part for part in set(told) if part < 0.5]) >= 3  # of the first of two levels
 
 
 def test_force_replaces(run: Run, folder: Path):

@@ -86,3 +86,16 @@ def test_exact_draws_and_langevin_agree_on_a_larger_grid():
     exact = prior.sample(64, 0.3, rng=rng, shape=(16, 16))
     for a, b in zip(prior.analyse(images), prior.analyse(exact), strict=True):
         assert abs(np.log(a.std() / b.std())) < 0.05
+
+
+def test_progress_rises_to_the_whole_and_changes_no_draw():
+    told: list[float] = []
+    prior = convolutional_prior(1, 2)
+    plain, watched = (
+        prior.sample(2, [0.5, 0.0], rng=np.random.default_rng(3), shape=(6, 8), progress=progress)
+        for progress in (None, told.append)
+    )
+    np.testing.assert_array_equal(plain, watched)
+    assert told == sorted(told)
+    assert told[-1] == 1.0
+    assert max(np.diff([0.0, *told])) < 0.02  # a bar that moves

@@ -9,28 +9,32 @@ import io
 import sys
 import warnings
 from collections.abc import Sequence
+from functools import cache
+from importlib import import_module
 from typing import Annotated, Any, cast
 
 import typer
 
 from heatprior import __version__
-from heatprior.cli import app as app_command
-from heatprior.cli import (
-    data,
-    deblur,
-    denoise,
-    evaluate,
-    inpaint,
-    noise,
-    reproduce,
-    sample,
-    show,
-    train,
-    upscale,
-    warmup,
-)
+from heatprior.cli.parsing import QuickCommand, QuickGroup
 from heatprior.errors import HeatpriorError, InvalidInputError
 
+# Each is the function of that name in the module of that name.
+COMMANDS = (
+    "denoise",
+    "deblur",
+    "inpaint",
+    "upscale",
+    "noise",
+    "app",
+    "evaluate",
+    "sample",
+    "show",
+    "train",
+    "reproduce",
+    "data",
+    "warmup",
+)
 REFUSED = 2
 INTERRUPTED = 130
 # What typer raises for wrong usage, ClickException: newer typers hide the click that it comes from.
@@ -49,14 +53,6 @@ Examples:
   heatprior reproduce --quick        make the figures and tables of the paper
 """
 
-app = typer.Typer(
-    name="heatprior",
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    add_completion=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-
 
 def _print_version(wanted: bool) -> None:
     if wanted:
@@ -64,7 +60,6 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback(invoke_without_command=True, epilog=EXAMPLES)
 def heatprior(
     context: typer.Context,
     version: Annotated[  # noqa: ARG001 (its callback acts on it)
@@ -76,19 +71,22 @@ def heatprior(
         typer.echo(context.get_help())
 
 
-app.command(epilog=denoise.EXAMPLES)(denoise.denoise)
-app.command(epilog=deblur.EXAMPLES)(deblur.deblur)
-app.command(epilog=inpaint.EXAMPLES)(inpaint.inpaint)
-app.command(epilog=upscale.EXAMPLES)(upscale.upscale)
-app.command(epilog=noise.EXAMPLES)(noise.noise)
-app.command(epilog=app_command.EXAMPLES)(app_command.app)
-app.command(epilog=evaluate.EXAMPLES)(evaluate.evaluate)
-app.command(epilog=sample.EXAMPLES)(sample.sample)
-app.command(epilog=show.EXAMPLES)(show.show)
-app.command(epilog=train.EXAMPLES)(train.train)
-app.command(epilog=reproduce.EXAMPLES)(reproduce.reproduce)
-app.command(epilog=data.EXAMPLES)(data.data)
-app.command(epilog=warmup.EXAMPLES)(warmup.warmup)
+@cache
+def application(commands: tuple[str, ...] = COMMANDS) -> typer.Typer:
+    """The command line with all commands, or with some: a run needs one, and the others take longer to describe."""
+    app = typer.Typer(
+        name="heatprior",
+        cls=QuickGroup,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        add_completion=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback(invoke_without_command=True, epilog=EXAMPLES)(heatprior)
+    for name in commands:
+        module = import_module(f"heatprior.cli.{name}")
+        app.command(epilog=module.EXAMPLES, cls=QuickCommand)(getattr(module, name))
+    return app
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -101,7 +99,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise InvalidInputError("an argument is empty; give a name ('.' for the current folder), or leave it out")
         with warnings.catch_warnings():
             warnings.showwarning = cast(Any, _warn)
-            code = app(arguments, prog_name="heatprior", standalone_mode=False)
+            asked = tuple(arguments[:1]) if arguments and arguments[0] in COMMANDS else COMMANDS
+            code = application(asked)(arguments, prog_name="heatprior", standalone_mode=False)
     except HeatpriorError as error:
         return _refuse(str(error))
     except ParsingError as error:

@@ -47,7 +47,7 @@ PriorName = Annotated[
 ]
 White = Annotated[
     float | None,
-    typer.Option(metavar="W", help="The value that is full scale.  [default: 255, 65535 or 1.0, by type]"),
+    typer.Option(metavar="W", help="The value that is full scale.  [default: by type, such as 255; denoise finds it]"),
 ]
 SkipExisting = Annotated[
     bool, typer.Option("--skip-existing", help="Leave out images whose output exists, as after an interruption.")

@@ -44,11 +44,11 @@ def inpaint(
 
 
 def _spoilt(path: Path) -> NDArray[Any]:
-    """Where the mask (H, W) is brighter than half of full scale."""
+    """Where the mask (H, W) is brighter than half of full scale; one of zeros and ones is of that scale."""
     import numpy as np
 
     from heatprior.images import read_grey
 
     values = read_grey(path)
-    full = 1.0 if values.dtype.kind == "f" else np.iinfo(values.dtype).max
+    full = 1 if values.dtype.kind == "f" or values.max() <= 1 else np.iinfo(values.dtype).max
     return np.asarray(values > full / 2)

@@ -61,12 +61,13 @@ def sample(
     drawn by Langevin dynamics.
     """
     import numpy as np
-    from tqdm import tqdm
 
     from heatprior import load
     from heatprior.cli.outputs import check_output
+    from heatprior.cli.reports import bar_over
     from heatprior.errors import InvalidInputError
     from heatprior.files import replacing
+    from heatprior.kernels.row_bands import part_of
     from heatprior.pictures.figures import SUFFIXES
     from heatprior.pictures.patch_panels import draw_patches
 
@@ -79,19 +80,20 @@ def sample(
     check_output(output, force=force)
 
     loaded = load(prior)
-    # drawn only on a terminal
-    with tqdm(sigma, unit=" levels", leave=False, disable=None) as bar:
-        if loaded.patch_shape:
-            if size is not None:
-                raise InvalidInputError(
-                    f"{prior} describes patches; leave out --size, or take a prior of images as wavelet"
-                )
-            what, count, shape = "patches", count or PATCHES, (loaded.patch_shape[0], loaded.patch_shape[1])
-            draws = [loaded.sample(count, noise, rng=np.random.default_rng(seed)) for noise in bar]
-        else:
-            what, count = "images", count or IMAGES
-            whole = cast("ImagePrior", loaded)
-            draws = [whole.sample(count, noise, rng=np.random.default_rng(seed), shape=shape) for noise in bar]
+    if loaded.patch_shape and size is not None:
+        raise InvalidInputError(f"{prior} describes patches; leave out --size, or take a prior of images as wavelet")
+    what, count = ("patches", count or PATCHES) if loaded.patch_shape else ("images", count or IMAGES)
+    draws = []
+    with bar_over(1) as (progress, _):
+        for number, noise in enumerate(sigma):
+            rng = np.random.default_rng(seed)
+            if loaded.patch_shape:
+                shape = (loaded.patch_shape[0], loaded.patch_shape[1])
+                draws.append(loaded.sample(count, noise, rng=rng))
+            else:
+                part = part_of(progress, number, len(sigma))
+                draws.append(cast("ImagePrior", loaded).sample(count, noise, rng=rng, shape=shape, progress=part))
+            progress((number + 1) / len(sigma))
     patches = np.array([drawn.reshape(count, *shape) for drawn in draws], np.float32)
     if suffix == ".npy":
         with replacing(output) as temporary, temporary.open("wb") as file:

@@ -13,6 +13,7 @@ import numpy as np
 
 from heatprior.arrays import FloatArray
 from heatprior.errors import InvalidInputError
+from heatprior.kernels.row_bands import Progress
 
 Score = Callable[[FloatArray, float], FloatArray]  # ∇ log f(y, t) at noise level sigma = sqrt(2t)
 
@@ -40,14 +41,18 @@ def annealed_langevin(
     rng: np.random.Generator,
     steps: int = STEPS,
     rate: float = RATE,
+    progress: Progress | None = None,
 ) -> FloatArray:
     """`steps` of Langevin dynamics at each noise level in turn, from `start`, of any shape; all entries move at once.
 
-    The result follows the law of the last level. Directions in which the score is zero just gather noise.
+    The result follows the law of the last level. Directions in which the score is zero just gather noise. `progress` is
+    told the part of the levels that is done.
     """
     y = np.array(start, np.float64)
-    for sigma in sigmas:
+    for number, sigma in enumerate(sigmas):
         epsilon = rate * float(sigma) ** 2
         for _ in range(steps):
             y += 0.5 * epsilon * score(y, float(sigma)) + np.sqrt(epsilon) * rng.standard_normal(y.shape)
+        if progress is not None:
+            progress((number + 1) / len(sigmas))
     return y
