@@ -100,9 +100,10 @@ def jobs_of(following: dict[str, int]) -> Iterator[tuple[str, int]]:
 
 def run(record: Record, targets: list[str], count: int, seconds: float, processes: int) -> None:
     """What broke a law before, again; then cases until the record has `count`, or as many as there is time for."""
-    workers, start = [Worker() for _ in range(processes)], time.monotonic()
     jobs, batch = jobs_of({target: record.tallies[target].next for target in targets}), record.broken
     with ThreadPoolExecutor(processes) as pool:
+        workers = list(pool.map(lambda _: Worker(), range(processes)))
+        start = time.monotonic()
         while batch or (record.cases < count and time.monotonic() < start + seconds):
             batch = batch or list(islice(jobs, min(LIST * processes, count - record.cases)))
             shares = [batch[i::processes] for i in range(processes)]

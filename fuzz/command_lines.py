@@ -6,7 +6,7 @@ from functools import cache
 from random import Random
 from typing import Any
 
-from heatprior.cli import app
+from heatprior.cli import application
 
 COMMANDS = ("denoise", "noise", "evaluate", "sample", "show", "train")
 PATHS = (
@@ -84,7 +84,7 @@ WORK = {  # so that what is accepted is soon done; the last of an option that co
 def _options(command: str) -> list[Any]:
     import typer.main  # noqa: PLC0415
 
-    group: Any = typer.main.get_command(app)
+    group: Any = typer.main.get_command(application())
     return [one for one in group.commands[command].params if one.param_type_name == "option"]
 
 

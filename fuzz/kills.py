@@ -13,17 +13,24 @@ import shutil
 import signal
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import chdir, redirect_stderr, redirect_stdout
+from io import StringIO
 from pathlib import Path
 from random import Random
 from typing import Any
 
 os.environ["OPENBLAS_NUM_THREADS"] = os.environ["NUMBA_NUM_THREADS"] = "1"  # children are forked: no threads before
 
+from tqdm import tqdm
+
 from fuzz.seeds import seeds_of
 from heatprior.records import write_record
 
+tqdm.monitor_interval = 0  # which is a thread
+tqdm.set_lock(threading.RLock())  # its own is shared by processes, and a killed one may hold it
 DENOISE = ["denoise", "images", "-o", "out", "--sigma", "20", "--prior", "dct3.safetensors", "--method", "eb"]
 TRAIN = ["train", "images", "-o", "run", "--size", "3", "--components", "9", "--batch", "50", "--checkpoint", "0"]
 STEPS = ["--steps", "12"]
@@ -41,7 +48,7 @@ def prepare(folder: Path) -> None:
 
 
 def started(arguments: list[str], folder: Path) -> int:
-    """The process of a command in `folder`, forked from this one, which has imported everything already."""
+    """The process of a command in `folder`, forked from this one."""
     from heatprior.cli import main  # noqa: PLC0415
 
     child = os.fork()
@@ -56,6 +63,18 @@ def started(arguments: list[str], folder: Path) -> int:
         code = main(arguments)
     finally:
         os._exit(code)
+
+
+def perform(arguments: list[str], folder: Path) -> None:
+    """Run a command in this process, so that those that are forked from it spend their time on the work."""
+    from heatprior.cli import main  # noqa: PLC0415
+
+    with chdir(folder), redirect_stdout(StringIO()), redirect_stderr(StringIO()):
+        code = main(arguments)
+    if code:
+        raise SystemExit(f"{arguments[0]} fails without being killed")
+    if threading.active_count() > 1:
+        raise SystemExit("a thread is left, and its locks would be held for ever in processes that are forked")
 
 
 def finished(arguments: list[str], folder: Path) -> int:
@@ -144,8 +163,7 @@ def trial(kind: str, kills: int, begun: dict[str, Any]) -> Iterator[dict[str, An
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         prepare(folder)
-        if finished(line, folder):  # compiles, if need be
-            raise SystemExit(f"{kind} fails without being killed")
+        perform(line, folder)  # imports, compiles
         right = files_below(folder / place)
         shutil.rmtree(folder / place)
         start = time.monotonic()

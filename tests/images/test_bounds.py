@@ -61,6 +61,9 @@ def test_huge_tiles_of_a_small_image_are_refused(tmp_path: Path):
     tifffile.imwrite(path, noise((40, 50), "uint8"), tile=(16, 16), compression="deflate")
     overwrite(path, TileWidth=64_000, TileLength=64_000)
     refused(path, "declares|damaged")
+    tifffile.imwrite(path, noise((16, 20, 3), "uint8"), tile=(16, 16), compression="deflate", predictor=True)
+    overwrite(path, TileLength=33_554_448)  # 1.6 GB, more than a file of a kilobyte can hold
+    refused(path, "declares")
 
 
 def test_strips_that_unfold_to_far_more_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -96,6 +99,20 @@ def test_a_png_of_few_bytes_and_many_pixels_is_refused(tmp_path: Path):
     struct.pack_into(">I", content, 29, zlib.crc32(content[12:29]))
     path.write_bytes(content)
     refused(path, "declares")
+
+
+def test_a_lossy_webp_of_few_bytes_and_many_pixels_is_refused_and_a_plain_one_is_read(tmp_path: Path):
+    path = tmp_path / "image.webp"
+    Image.fromarray(noise((16, 20, 3), "uint8")).save(path, quality=5)
+    content = path.read_bytes()
+    size = content.index(b"\x9d\x01\x2a") + 3  # width and height follow the start code of a frame
+    path.write_bytes(
+        content[:size] + (16255).to_bytes(2, "little") + (7881).to_bytes(2, "little") + content[size + 4 :]
+    )
+    refused(path, "declares")
+    for lossless in (True, False):
+        Image.new("RGB", (3000, 2000), (7, 99, 3)).save(path, lossless=lossless, quality=0)
+        assert read_image(path).pixels.shape[:2] == (2000, 3000)
 
 
 def test_an_array_longer_than_its_file_is_refused(tmp_path: Path):

@@ -124,6 +124,23 @@ def test_fits_from_other_files_and_what_is_refused(tmp_path: Path):
             read_image(tmp_path / f"{name}.fits")
 
 
+@needs("astropy")
+@pytest.mark.parametrize(
+    ("card", "value"), [("NAXIS   ", "1000"), ("NAXIS   ", "999999999999"), ("NAXIS1  ", "-32"), ("PCOUNT  ", "-9999")]
+)
+def test_headers_over_which_astropy_would_not_end_are_refused(tmp_path: Path, card: str, value: str):
+    from astropy.io import fits
+
+    path = tmp_path / "image.fits"
+    fits.HDUList([fits.PrimaryHDU(), fits.ImageHDU(noise((9, 8), "int16"))]).writeto(path)
+    read_image(path)
+    content = path.read_bytes()
+    place = content.rindex(f"{card}= ".encode())  # of the second part
+    path.write_bytes(content[: place + 10] + f"{value:>20}".encode() + content[place + 30 :])
+    with pytest.raises(ImageFileError, match=f"its {card.strip()} is {value}; expected no less than 0"):
+        read_image(path)
+
+
 def save_dicom(path: Path, stored: np.ndarray, **tags: Any) -> None:
     import pydicom
     from pydicom.uid import CTImageStorage, ExplicitVRLittleEndian, generate_uid

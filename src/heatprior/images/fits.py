@@ -6,6 +6,8 @@ A result is a copy of the file in which only that image is replaced. Its axes ar
 from __future__ import annotations
 
 import math
+import re
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,6 +21,9 @@ from heatprior.images.model import Format, ImageFile
 from heatprior.images.scaling import Scale
 
 TYPES = {8: ">u1", 16: ">i2", 32: ">i4", -32: ">f4", -64: ">f8"}  # by BITPIX
+CARD = 80  # bytes of a line of a header
+LENGTHS = re.compile(rb"(NAXIS[0-9]{0,3}|PCOUNT|GCOUNT) *= *([+-]?[0-9]{1,70})", re.IGNORECASE)
+MOST_AXES = 999
 CHECKSUMS = ("CHECKSUM", "DATASUM")
 
 
@@ -34,6 +39,7 @@ def read(path: Path) -> ImageFile:
     """The only image of the file."""
     from astropy.io import fits  # noqa: PLC0415 (an extra, and slow to import)
 
+    _check_lengths(path)
     with fits.open(path, memmap=False, lazy_load_hdus=False, do_not_scale_image_data=True) as parts:
         number, header = _the_image(parts)
         scale = Scale.of(
@@ -73,6 +79,17 @@ def write(path: Path, pixels: NDArray[Any], like: ImageFile) -> NDArray[Any] | N
         kept = np.ascontiguousarray(scale.values(stored))
         return kept if like.missing is None else like.missing.left_out(kept)
     return None
+
+
+def _check_lengths(path: Path) -> None:
+    """Refuse headers over which astropy would not end: a billion axes, or lengths below zero, which lead backwards."""
+    with path.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as content:
+        for found in LENGTHS.finditer(content):
+            name, value = found[1].decode().upper(), int(found[2])
+            if found.start() % CARD == 0 and (value < 0 or (name == "NAXIS" and value > MOST_AXES)):
+                raise ImageFileError(
+                    f"its {name} is {value}; expected no less than 0, and at most {MOST_AXES} axes; get a fresh copy"
+                )
 
 
 def _the_image(parts: Any) -> tuple[int, Any]:

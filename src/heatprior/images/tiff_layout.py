@@ -62,7 +62,7 @@ def check_pages(path: Path, series: list[Any]) -> None:
         declared += int(np.prod([int(side) for side in one.shape], dtype=object)) * one.dtype.itemsize
         if page.is_tiled:
             tile = page.tilewidth * page.tilelength * page.tiledepth * page.samplesperpixel * one.dtype.itemsize
-            check_size(tile, max(size, SMALL), EXPANSION if packed else 1)
+            check_size(tile, size if packed else max(size, SMALL), EXPANSION if packed else 1)
     check_size(declared, size, expansion)
 
 

@@ -12,16 +12,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatprior.images import metadata
+from heatprior.images.limits import EXPANSION
 from heatprior.images.model import Format, ImageFile, parted
 from heatprior.images.pillow import opened
 
-EXPANSION = 1 << 20  # a plain area takes next to nothing
+PLAIN = 1 << 20  # bytes of pixels for a byte of the file: without loss a plain area takes next to nothing
 EFFORT = {"method": 0, "quality": 0}  # of packing without loss: more takes ten times as long for some hundredths
 
 
 def read(path: Path) -> ImageFile:
     """The image, lossy or not."""
-    with opened(path, "WEBP", EXPANSION) as image:
+    lossless = b"VP8L" in path.read_bytes()
+    with opened(path, "WEBP", PLAIN if lossless else EXPANSION) as image:
         carried = metadata.carried(image.info)
         samples = np.array(image if image.mode in ("RGB", "RGBA") else image.convert("RGB"))
     if (samples[..., 0] == samples[..., 1]).all() and (samples[..., 0] == samples[..., 2]).all():
