@@ -173,9 +173,9 @@ def test_a_quick_look_takes_the_noise_off_at_every_reduction(tmp_path):
 def test_a_look_that_only_refines_gives_way_to_a_newer_one_and_a_first_one_does_not(tmp_path):
     picture, _ = noisy_picture(tmp_path)
     region = Region.within(picture.frame_shape, 0, 0, 120, 96, 1)
-    first = Wanted("denoised", 0, region, Choice(), None, exact=False)
+    first = Wanted("denoised", 0, region, Choice(), None)
     assert show(picture, first, Pace(), is_old=lambda: True).region == region
-    refining = first._replace(choice=Choice(strength=2.0), exact=True)
+    refining = first._replace(choice=Choice(strength=2.0), closeness="exact")
     with pytest.raises(SupersededError):
         show(picture, refining, Pace(), is_old=lambda: True)
     assert show(picture, refining, Pace()).region == region
@@ -198,9 +198,12 @@ def test_the_errors_of_a_result_are_a_map_if_they_were_asked_for(tmp_path):
 def test_the_pace_reduces_what_would_take_too_long():
     pace = Pace()
     region = Region(0, 0, 1000, 1000, 1)
-    assert pace.step_for(region, 1) > pace.step_for(Region(0, 0, 100, 100, 1), 1) == 1
+    assert pace.step_for(region, 3) > pace.step_for(Region(0, 0, 100, 100, 1), 3) == 1
     pace.learn(20_000, 300.0)  # compiled meanwhile
     assert pace.step_for(Region(0, 0, 120, 96, 1), 1) == 2  # something to look at is left
+    for _ in range(60):
+        pace.learn(100_000, 0.1)  # what does not grow with a look is no reason to reduce it further
+    assert pace.step_for(region, 3) == 2
     for _ in range(60):
         pace.learn(1_000_000, 0.01)
     assert pace.step_for(region, 3) == 1
@@ -208,11 +211,11 @@ def test_the_pace_reduces_what_would_take_too_long():
 
 def test_choices_are_read_and_said_as_the_command_line_has_them():
     choice = Choice.read({"sigma": "20", "strength": "1.5", "quality": "fast", "adapt": True})
-    assert choice.level(None) == 30.0
-    assert choice.command("a b.png", "c.png", 30.0) == (
+    assert choice.told(None) == {"sigma": 30.0}
+    assert choice.command("a b.png", "c.png", {"sigma": 30.0}) == (
         "heatprior denoise 'a b.png' -o c.png --sigma 30.0 --fast --adapt"
     )
-    assert Choice.read({}).level(None) is None
+    assert Choice.read({}).told(None) == {}
     assert target_name("scan.nii.gz") == "scan-denoised.nii.gz"
     for bad in ({"sigma": "-1"}, {"sigma": "nan"}, {"strength": "0"}, {"quality": "none"}, {"sigma": "x"}):
         with pytest.raises(HeatpriorError):

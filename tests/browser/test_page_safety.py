@@ -115,7 +115,7 @@ def test_ten_tabs_share_the_processors(server, pictures):
     for tab in tabs:
         picture = json.loads(ask(server, "PUT", f"/api/tabs/{tab}/pictures?name=a.png", pixels)[1])["picture"]
         places.append((tab, picture))
-    wanted = json.dumps({"kind": "denoise", "sigma": 20}).encode()  # several turns each
+    wanted = json.dumps({"kind": "denoise", "sigma": 20, "error": True}).encode()  # denoised twice: several turns each
     jobs = []
     for tab, picture in places:
         job = json.loads(ask(server, "POST", f"/api/tabs/{tab}/pictures/{picture}/jobs", wanted)[1])["job"]

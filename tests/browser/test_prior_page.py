@@ -26,3 +26,15 @@ def test_diffusion_widens_what_is_seen(page, pictures):
     page.click(".again")
     page.select_option(".names", "patch15")
     until(page, "document.querySelectorAll('.filter').length === 112")
+
+
+def test_whoever_is_quicker_than_the_server_sees_what_was_chosen_last(page):
+    """Views, priors and levels are changed while answers are under way; the console stays empty."""
+    for view in ("prior", "denoise", "prior"):
+        page.click(f"[data-view={view}]")
+    until(page, "document.querySelectorAll('.filter').length === 48")
+    for name, tick in (("patch15", 40), ("patch7", 60), ("patch15", 80)):
+        page.select_option(".names", name)
+        set_range(page, ".sigma", tick)
+    until(page, "document.querySelectorAll('.filter .curve').length === 112")
+    until(page, "document.querySelector('.potential .plot').getAttribute('aria-label').endsWith('0.256')")

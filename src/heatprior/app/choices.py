@@ -5,15 +5,15 @@ from __future__ import annotations
 import math
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from heatprior.errors import InvalidInputError
 from heatprior.noise.estimation import NoiseReport
+from heatprior.noise.profiles import NoiseProfile
 
 STRENGTHS = (0.1, 10.0)
 
@@ -51,29 +51,50 @@ class Choice:
         """For `hp.denoise`."""
         return {"quality": self.quality, "adapt": self.adapt}
 
-    def level(self, report: NoiseReport | None) -> float | NDArray[Any] | None:
-        """What `denoise` takes for sigma: None to estimate it there; else in the units and shape of the image."""
-        if self.sigma is not None:
-            return self.sigma * self.strength
-        if self.strength == 1.0 or report is None:
-            return None
-        return strengthened(report, self.strength)
+    @property
+    def is_relative(self) -> bool:
+        """Whether the noise must be known before: a factor of what is found, not a level that was given."""
+        return self.sigma is None and self.strength != 1.0
 
-    def command(self, name: str, target: str, level: float | NDArray[Any] | None) -> str | None:
+    def told(self, report: NoiseReport | None) -> dict[str, Any]:
+        """What `denoise` is told of the noise: nothing, if it is to estimate it; else `sigma`, or `noise` and `white`.
+
+        `report` is what is known of the image, if anything.
+        """
+        if self.sigma is not None:
+            return {"sigma": self.sigma * self.strength}
+        return strengthened(report, self.strength) if self.is_relative and report is not None else {}
+
+    def command(self, name: str, target: str, told: Mapping[str, Any]) -> str | None:
         """The line that does the same in a shell, or None if it would need a file of noise levels."""
-        if level is not None and np.ndim(level):
+        if "noise" in told or np.ndim(told.get("sigma", 0.0)):
             return None
-        sigma = [] if level is None else ["--sigma", repr(float(level))]
+        sigma = ["--sigma", repr(float(told["sigma"]))] if "sigma" in told else []
         options = [f"--{self.quality}"] * (self.quality != "default") + ["--adapt"] * self.adapt
         return shlex.join(["heatprior", "denoise", name, "-o", target, *sigma, *options])
 
 
-def strengthened(report: NoiseReport, strength: float) -> float | NDArray[Any]:
-    """The noise that was found, times a factor: one number where it is one for all, else of the image's shape."""
+def strengthened(report: NoiseReport, strength: float) -> dict[str, Any]:
+    """What `denoise` is told for the noise that was found in one image, times a factor.
+
+    `sigma`, one number where it is one for all, else of the image's shape; a profile where the noise is correlated.
+    """
+    if report.profile is not None:
+        return {"noise": _stronger(report.profile, strength), "white": report.white}
     levels = {float(np.max(channel.sigma)) for channel in report.channels}
     if set(report.models) == {"constant"} and len(levels) == 1:
-        return levels.pop() * report.white * strength
-    return np.asarray(report.sigma * np.float32(strength))
+        return {"sigma": levels.pop() * report.white * strength}
+    return {"sigma": np.asarray(report.sigma * np.float32(strength))}
+
+
+def _stronger(profile: NoiseProfile, factor: float) -> NoiseProfile:
+    """The same spectra, `factor` times the standard deviation."""
+    square = factor**2
+    channels = (
+        replace(channel, variances=square * channel.variances, errors=square * channel.errors)
+        for channel in profile.channels
+    )
+    return replace(profile, channels=tuple(channels))
 
 
 def target_name(name: str, done: str = "denoised") -> str:

@@ -102,6 +102,13 @@ class OpenedPicture:
         return chosen
 
     @property
+    def full_scale(self) -> float | None:
+        """What people take for white: as the file or its type says; None for floats, which may be of any units."""
+        if self.image.white is not None or self.values.dtype.kind == "f":
+            return self.image.white
+        return float(np.iinfo(self.values.dtype).max)
+
+    @property
     def channel_axis(self) -> int | None:
         """Of a frame."""
         return -1 if self.image.colour else None

@@ -17,7 +17,7 @@ from heatprior.app.opened import OpenedPicture
 from heatprior.app.plain_words import noise_in_words
 from heatprior.app.quick import Pace, first_noise
 from heatprior.app.sample_pictures import write_sample
-from heatprior.app.screen import Region
+from heatprior.app.screen import BMP, Region
 from heatprior.app.tabs import Tab, Tabs
 from heatprior.app.turns import QuickLooks
 from heatprior.errors import HeatpriorError, InvalidInputError
@@ -79,7 +79,7 @@ async def drop_picture(request: Request) -> Response:
 
 
 async def look(request: Request) -> Response:
-    """A part of a layer, as PNG."""
+    """A part of a layer, as BMP."""
     desk, tab, picture = desk_of(request), tab_of(request), picture_of(request)
     asked = request.query_params
     numbers = [whole_number(asked.get(name), name) for name in ("x", "y", "w", "h", "step")]
@@ -91,15 +91,16 @@ async def look(request: Request) -> Response:
         Region.within(picture.shape_of(result), *numbers),
         Choice.read(asked),
         result,
-        asked.get("exact") == "1",
+        asked.get("closeness", ""),
     )
     work = partial(show, picture, wanted, desk.pace)
     shown = await (desk.looks.run(tab.number, work) if is_quick_look(wanted) else run_in_threadpool(work))
     headers = {
         "x-region": ",".join(map(str, shown.region)),
         "x-ends": f"{shown.black:.6g},{shown.white:.6g}",
+        "x-rough": str(int(shown.rough)),
     }
-    return Response(shown.png, media_type="image/png", headers=headers)
+    return Response(shown.bmp, media_type=BMP, headers=headers)
 
 
 async def noise_at_once(request: Request) -> Response:
@@ -109,7 +110,7 @@ async def noise_at_once(request: Request) -> Response:
     if frame not in picture.noise:
         found = await desk.looks.run(f"{tab.number} noise", lambda _: first_noise(picture, frame))
         picture.noise.setdefault(frame, found)
-    return JSONResponse(noise_in_words(picture.noise[frame]))
+    return JSONResponse(noise_in_words(picture.noise[frame], picture.full_scale))
 
 
 ROUTES = [

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from heatprior.app.opened import OpenedPicture
-from heatprior.app.screen import as_png, in_8_bits
+from heatprior.app.screen import as_bmp, in_8_bits
 from heatprior.arrays import FloatArray
 from heatprior.errors import InvalidInputError
 from heatprior.pixels.inputs import as_white, in_unit_range
@@ -89,7 +89,7 @@ def expert(name: str, place: int, sigma: float) -> dict[str, Any]:
 
 
 def samples(name: str, sigma: float, seed: int) -> bytes:
-    """Exact draws of noisy patches side by side, as PNG; the same seed shows the same patches under more noise."""
+    """Exact draws of noisy patches side by side, as BMP; the same seed shows the same patches under more noise."""
     prior = prior_called(name)
     down, across = GRID
     patches = prior.sample(down * across, sigma, rng=np.random.default_rng(seed))
@@ -101,7 +101,7 @@ def samples(name: str, sigma: float, seed: int) -> bytes:
         large = np.kron(in_8_bits(patch, -half, half), np.ones((side // prior.size,) * 2, np.uint8))
         top, left = row * (side + GAP), column * (side + GAP)
         page[top : top + side, left : left + side] = large
-    return as_png(page)
+    return as_bmp(page)
 
 
 def likelihood(name: str, picture: OpenedPicture, frame: int) -> dict[str, Any]:

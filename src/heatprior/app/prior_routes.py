@@ -11,6 +11,7 @@ from starlette.routing import Route
 
 from heatprior.app.picture_routes import desk_of, picture_of, tab_of, whole_number
 from heatprior.app.prior_numbers import SHOWN, checked_sigma, description, expert, likelihood, potentials, samples
+from heatprior.app.screen import BMP
 
 
 async def list_priors(_: Request) -> Response:
@@ -40,8 +41,8 @@ async def draw_samples(request: Request) -> Response:
     """A picture of noisy patches."""
     asked = request.query_params
     sigma, seed = checked_sigma(asked.get("sigma", "0")), abs(whole_number(asked.get("seed", "0"), "seed"))
-    png = await run_in_threadpool(samples, request.path_params["name"], sigma, seed)
-    return Response(png, media_type="image/png")
+    bmp = await run_in_threadpool(samples, request.path_params["name"], sigma, seed)
+    return Response(bmp, media_type=BMP)
 
 
 async def show_likelihood(request: Request) -> Response:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 import time
-from math import isfinite
 from typing import Any
 
 from heatprior.app.choices import Choice, target_name
+from heatprior.app.denoising import denoise_by_choice
 from heatprior.app.opened import FrameNoise, OpenedPicture
 from heatprior.app.plain_words import noise_in_words
 from heatprior.app.restoring import MASK, Restoration
@@ -15,10 +15,10 @@ from heatprior.kernels.row_bands import Progress, span_of
 from heatprior.noise.channel_noise import doubts_of
 from heatprior.noise.estimation import estimate_noise
 from heatprior.pixels.inputs import as_channels, in_unit_range
-from heatprior.restoration.denoising import denoise
 
 NUMBER = re.compile(r"\d+(\.\d+)?")
 PATCH = 7  # pixels along the side of the patches that tell the noise
+UNSURE = 1.0  # dB: what is foretold with a larger error is not told
 ESTIMATING = 0.8  # of the time, when doubts are looked for
 
 
@@ -38,33 +38,20 @@ def estimate(picture: OpenedPicture, number: int, progress: Progress) -> dict[st
     kinds = {NUMBER.sub("#", doubt): doubt for doubt in reversed(found)}  # of those that differ in a figure, the first
     noise = FrameNoise(report, from_part=False, doubts=tuple(reversed(kinds.values())))
     picture.noise[number] = noise
-    return {"noise": noise_in_words(noise)}
+    return {"noise": noise_in_words(noise, picture.full_scale)}
 
 
 def denoise_whole(picture: OpenedPicture, choice: Choice, progress: Progress) -> dict[str, Any]:
     """All frames, exactly as `heatprior denoise` does it; the pixels go to a file, so that memory is free again."""
     start = time.perf_counter()
-    known = picture.noise.get(0) if picture.frames == 1 else None
-    level = choice.level(known.report if known is not None and not known.from_part else None)
-    if level is None and choice.strength != 1.0:
-        report = estimate_noise(
-            picture.values,
-            channel_axis=picture.image.channel_axis,
-            white=picture.image.white,
-            progress=span_of(progress, 0.0, 1.0 - ESTIMATING),
-        )
-        level, progress = choice.level(report), span_of(progress, 1.0 - ESTIMATING, 1.0) or progress
-    image = picture.image
-    keywords = {"channel_axis": image.channel_axis, "white": image.white, "progress": progress, **choice.keywords}
-    told: dict[str, Any] = {"command": choice.command(picture.name, target_name(picture.name), level)}
-    if choice.error:
-        found = denoise(picture.values, level, return_error=True, **keywords)
-        told |= {"result": picture.add(found.pixels, image, found.error), "errors": True}
-        if isfinite(found.predicted.psnr):
-            told["predicted"] = f"{found.predicted.psnr:.1f} dB"
-    else:
-        told["result"] = picture.add(denoise(picture.values, level, **keywords), image)
-    return {**told, "seconds": round(time.perf_counter() - start, 2)}
+    done = denoise_by_choice(picture, choice, progress)
+    told: dict[str, Any] = {"result": picture.add(done.pixels, picture.image, done.error)}
+    if done.error is not None:
+        told["errors"] = True
+    if done.predicted.stderr < UNSURE:
+        told["predicted"] = f"{done.predicted.psnr:.1f} ± {done.predicted.stderr:.1f} dB"
+    command = choice.command(picture.name, target_name(picture.name), done.told)
+    return {**told, "command": command, "seconds": round(time.perf_counter() - start, 2)}
 
 
 def restore_whole(picture: OpenedPicture, wanted: Restoration, progress: Progress) -> dict[str, Any]:

@@ -48,12 +48,13 @@ export const noiseAtOnce = (picture, frame) => get(inTab(`/pictures/${picture}/n
 export const keep = (picture, body) => post(inTab(`/pictures/${picture}/keep`), body);
 export const ofPicture = (picture, path) => get(inTab(`/pictures/${picture}${path}`));
 
-// A part of a layer: its pixels, where they are, and the values of black and white.
+// A part of a layer: its pixels, where they are, the values of black and white, and whether a closer look sees more.
 export async function look(picture, wanted, signal) {
   const answer = await ask(inTab(`/pictures/${picture}/view?${new URLSearchParams(wanted)}`), { signal });
   const [x, y, w, h, step] = answer.headers.get("x-region").split(",").map(Number);
   const [black, white] = answer.headers.get("x-ends").split(",").map(Number);
-  return { bitmap: await createImageBitmap(await answer.blob()), x, y, w, h, step, black, white };
+  const rough = answer.headers.get("x-rough") === "1";
+  return { bitmap: await createImageBitmap(await answer.blob()), x, y, w, h, step, black, white, rough };
 }
 
 // A long job: begin it, hear of its progress, cancel it. `finished` resolves with its last news.

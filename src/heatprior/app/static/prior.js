@@ -23,6 +23,8 @@ const PAGE = `
   <section class="card" aria-labelledby="likelihood-title"><h3 id="likelihood-title">How likely is the picture at hand?</h3><div class="likelihood"></div><p class="hint likelihood-words">Open a picture under Denoise; here appears how likely the prior finds it at each noise level.</p></section>
 </div>`;
 
+const potentialsOf = (name, sigma) => api.get(`/priors/${name}/potentials?sigma=${sigma}`);
+
 export class Prior {
   constructor(place, pictureAtHand) {
     this.place = place;
@@ -37,14 +39,25 @@ export class Prior {
   }
 
   async shown() {
-    if (!this.place.firstElementChild) {
-      this.place.innerHTML = PAGE;
-      this.listen();
+    this.loaded ??= this.begin();
+    await this.loaded;
+    await this.likelihood();
+  }
+
+  async begin() {
+    this.place.innerHTML = PAGE;
+    this.listen();
+    try {
       const { names } = await api.get("/priors");
       this.find("names").replaceChildren(...names.map((name) => new Option(name, name)));
-      await this.load();
+    } catch (error) {
+      this.problem(error);
     }
-    await this.likelihood();
+    await this.load();
+  }
+
+  problem(error) {
+    this.find("intro").textContent = error.message;
   }
 
   get sigma() {
@@ -52,11 +65,11 @@ export class Prior {
   }
 
   listen() {
-    this.find("names").addEventListener("change", () => this.load().then(() => this.likelihood()));
+    this.find("names").addEventListener("change", async () => (await this.load()) && this.likelihood());
     this.find("sigma").addEventListener("input", () => this.moved());
     this.find("again").addEventListener("click", () => {
       this.seed += 1;
-      this.samples();
+      this.moved();
     });
     this.find("filters").addEventListener("keydown", (event) => {
       const across = Math.max(1, Math.round(this.find("filters").clientWidth / 74));
@@ -67,15 +80,23 @@ export class Prior {
     });
   }
 
+  // The prior that is chosen; whether it came, and is still the one that is chosen.
   async load() {
-    this.about = await api.get(`/priors/${this.find("names").value}`);
+    const name = this.find("names").value;
+    try {
+      const [about, quiet] = await Promise.all([api.get(`/priors/${name}`), potentialsOf(name, 0)]);
+      if (this.find("names").value !== name) return false;
+      Object.assign(this, { about, quiet });
+    } catch (error) {
+      this.problem(error);
+      return false;
+    }
     const { filters, norms, size, facts } = this.about;
     this.find("facts").textContent = `${facts["patch size"]}, ${facts.parameters} parameters`;
     this.find("filters").replaceChildren(...filters.map((values, number) => this.cell(values, norms[number], size, number)));
-    this.chosen = Math.min(this.chosen, filters.length - 1);
-    this.quiet = await this.potentialsAt(0);
+    this.choose(Math.min(this.chosen, filters.length - 1));
     await this.moved();
-    this.choose(this.chosen);
+    return true;
   }
 
   cell(values, norm, size, number) {
@@ -99,16 +120,12 @@ export class Prior {
     return cell;
   }
 
-  potentialsAt(sigma) {
-    return api.get(`/priors/${this.about.name}/potentials?sigma=${sigma}`);
-  }
-
   // Everything for the sigma of the slider; while an answer is under way only the newest position counts.
   async moved() {
     const { sigma } = this;
     this.find("sigma-value").textContent = `σ = ${sigma.toFixed(3)} of full scale (${(255 * sigma).toFixed(1)} of 255)`;
     this.find("sigma").setAttribute("aria-valuetext", this.find("sigma-value").textContent);
-    if (this.underWay) {
+    if (this.underWay || !this.about) {
       this.stale = true;
       return;
     }
@@ -116,11 +133,14 @@ export class Prior {
     try {
       do {
         this.stale = false;
-        const now = this.sigma;
-        const { potentials } = await this.potentialsAt(now);
+        const { sigma: now, about } = this;
+        const { potentials } = await potentialsOf(about.name, now);
+        if (this.about !== about) continue; // another prior was chosen meanwhile
         this.curves(potentials);
         await Promise.all([this.expert(now), this.samples(now)]);
       } while (this.stale);
+    } catch (error) {
+      this.problem(error);
     } finally {
       this.underWay = false;
     }
@@ -138,7 +158,7 @@ export class Prior {
     });
   }
 
-  async choose(number, ask = false) {
+  choose(number, ask = false) {
     this.chosen = number;
     [...this.find("filters").children].forEach((cell, k) => {
       cell.setAttribute("aria-selected", k === number);
@@ -147,12 +167,13 @@ export class Prior {
     this.find("which").textContent = number + 1;
     if (ask) {
       this.find("filters").children[number].focus();
-      await this.expert(this.sigma);
+      this.moved();
     }
   }
 
   async expert(sigma) {
-    const path = (level) => `/priors/${this.about.name}/expert?filter=${this.chosen}&sigma=${level}`;
+    const { about, chosen } = this;
+    const path = (level) => `/priors/${about.name}/expert?filter=${chosen}&sigma=${level}`;
     const [now, before] = await Promise.all([api.get(path(sigma)), api.get(path(0))]);
     const floor = (values) => values.map((value) => value - Math.min(...values));
     plot(this.find("potential"), {
@@ -161,7 +182,7 @@ export class Prior {
       xLabel: "response u",
       yLabel: "−log ψ",
       yMax: 14,
-      words: `Potential of filter ${this.chosen + 1} at sigma ${sigma.toFixed(3)}`,
+      words: `Potential of filter ${chosen + 1} at sigma ${sigma.toFixed(3)}`,
     });
     const most = 1.15 * Math.max(...now.score.map(Math.abs));
     plot(this.find("score"), {
@@ -171,7 +192,7 @@ export class Prior {
       yLabel: "score",
       yMin: -most,
       yMax: most,
-      words: `Score of filter ${this.chosen + 1} at sigma ${sigma.toFixed(3)}`,
+      words: `Score of filter ${chosen + 1} at sigma ${sigma.toFixed(3)}`,
     });
   }
 
@@ -185,7 +206,7 @@ export class Prior {
 
   async likelihood() {
     const { picture, frame } = this.pictureAtHand() ?? {};
-    if (!picture) return;
+    if (!picture || !this.about) return;
     const words = this.find("likelihood-words");
     words.textContent = "Computing…";
     try {

@@ -2,10 +2,12 @@
 
 const LARGEST = 32; // device pixels for a pixel of the picture
 const WAIT = 60; // ms without a movement before a new part is asked for
+const REST = 500; // ms without a change before a look that takes long
 const KEYS_STEP = 60;
 
 export class Viewer {
-  // fetchLayer(name, region, signal, exact) → { bitmap, x, y, w, h, step, black, white }; onChange() after each drawing
+  // fetchLayer(name, region, signal, closeness) → { bitmap, x, y, w, h, step, black, white, rough }: at first as soon as can
+  // be, then "exact", as fine as asked for, then, where that was rough, "careful". onChange() after each drawing.
   constructor(element, fetchLayer, onChange = () => {}) {
     this.canvas = element.querySelector("canvas");
     this.slider = element.querySelector(".wipe");
@@ -114,9 +116,13 @@ export class Viewer {
     const { width, height } = this.size;
     this.x = across >= width ? (width - across) / 2 : Math.min(Math.max(this.x, 0), width - across);
     this.y = down >= height ? (height - down) / 2 : Math.min(Math.max(this.y, 0), height - down);
-    clearTimeout(this.timer);
-    this.timer = setTimeout(() => this.update(), WAIT);
+    this.later(WAIT);
     this.draw();
+  }
+
+  later(wait) {
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => this.update(), wait);
   }
 
   region() {
@@ -141,7 +147,7 @@ export class Viewer {
   async load(name) {
     const layer = (this.layers[name] ??= { version: 0, pieces: [], asked: null });
     const region = this.region();
-    const lacks = !layer.pieces.some((piece) => piece.version === layer.version && covers(piece, region));
+    const lacks = !layer.pieces.some((piece) => piece.version === layer.version && !piece.rough && covers(piece, region));
     if (!lacks || region.w <= 0 || region.h <= 0) return;
     const { asked, version } = layer;
     if (asked) {
@@ -150,18 +156,21 @@ export class Viewer {
       return;
     }
     layer.stop = new AbortController();
-    const refines = layer.pieces.some((piece) => piece.version === version && covers(piece, { ...region, step: 64 }));
+    const seen = layer.pieces.filter((piece) => piece.version === version);
+    const refines = seen.some((piece) => covers(piece, { ...region, step: 64 }));
+    const closeness = seen.some((piece) => covers(piece, region)) ? "careful" : refines ? "exact" : "";
     layer.asked = { ...region, version, refines };
     this.asking += 1;
     this.onChange();
     try {
-      const piece = await this.fetchLayer(name, region, layer.stop.signal, refines);
+      const piece = await this.fetchLayer(name, region, layer.stop.signal, closeness);
       if (this.layers[name] !== layer) return;
       piece.version = version;
       piece.whole = piece.w >= this.size.width && piece.h >= this.size.height;
       const kept = layer.pieces.filter((other) => other.version === version && other.whole && !piece.whole);
       layer.pieces = [...kept.slice(-1), piece];
       if (piece.step > region.step) layer.again = true; // a first, coarse look: now the fine one
+      else if (piece.rough) this.later(REST); // a careful one takes long: only for who stays
       this.draw();
     } catch (error) {
       const isStale = this.layers[name] !== layer || error.name === "AbortError" || error.constructor.name === "Superseded";

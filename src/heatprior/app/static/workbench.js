@@ -166,12 +166,12 @@ export class Workbench {
     this.task.finished?.();
   }
 
-  async fetchLayer(layer, region, signal, exact) {
+  async fetchLayer(layer, region, signal, closeness) {
     const { picture, frame, factor } = this;
     const computed = COMPUTED.includes(layer);
     const smaller = factor > 1 && ORIGINAL.includes(layer);
     const place = smaller ? reduced(region, factor) : region;
-    const asked = { layer, frame, ...place, exact: exact ? 1 : 0 };
+    const asked = { layer, frame, ...place, closeness };
     if (computed) Object.assign(asked, this.current ? { result: this.current.name } : this.task.asked(layer));
     const piece = await api.look(picture.picture, asked, signal);
     if (computed && this.picture === picture) requestAnimationFrame(() => this.measured());
@@ -258,7 +258,7 @@ export class Workbench {
     id("frame").addEventListener("input", () => {
       this.frame = id("frame").value - 1;
       id("frame-number").textContent = `${this.frame + 1} of ${this.picture.frames}`;
-      viewer.renew(["noisy", "denoised", "difference", "noise"]);
+      viewer.renew([...ORIGINAL, ...COMPUTED]);
     });
     id("frame").addEventListener("change", () => this.task.frameChanged?.());
   }
