@@ -1,8 +1,9 @@
 """How far the errors of a denoiser are from what a probe of it says: tables for the cards of shipped priors.
 
-    python experiments/calibrate_errors.py [PRIOR ...] [--side N] [--ship]
+    python experiments/calibrate_errors.py [PRIOR ...] [--side N] [--every N] [--only ENTRY] [--ship]
 
-On the 32 validation images (noise of image i by seed 1000 + i), or the middle N×N pixels of each, at five noise levels.
+On the 32 validation images (noise of image i by seed 1000 + i), or the middle N×N pixels of each, or every N-th of
+them, at five noise levels. With --only, one of the two entries is made and the other stays as it is.
 
 Error bars (`standard_errors` on the card): the power is the one at which 90 % intervals cover most evenly the three
 thirds of the pixels by local contrast of the clean image, and the scale the one at which they cover 90 % of all.
@@ -49,19 +50,26 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("priors", nargs="*", metavar="PRIOR", help=f"of {', '.join(METHODS)}")
     parser.add_argument("--side", type=int, metavar="N")
+    parser.add_argument("--every", type=int, default=1, metavar="N")
+    parser.add_argument("--only", choices=(standard_errors.CARD_ENTRY, predicted_quality.CARD_ENTRY))
     parser.add_argument("--data", type=Path)
     parser.add_argument("--ship", action="store_true")
     arguments = parser.parse_args()
     whole = [read_grey(path) / np.float32(255) for path in bsds500.validation(arguments.data)]
-    images = [image if arguments.side is None else middle(image, arguments.side) for image in whole]
+    images = {
+        number: image if arguments.side is None else middle(image, arguments.side)
+        for number, image in enumerate(whole)
+        if number % arguments.every == 0
+    }
     for name in arguments.priors or METHODS:
-        kept = UNFINISHED / f"{name}-{arguments.side}.jsonl"
+        kept = UNFINISHED / f"{name}-{arguments.side}-{arguments.every}.jsonl"
         tables = fitted(images, name, METHODS[name], kept)
+        if arguments.only:
+            tables = {arguments.only: tables[arguments.only]}
         print(f"{name}: {json.dumps(tables)}", flush=True)
         before = json.loads(RESULT.read_text())["priors"] if RESULT.exists() else {}
-        entry = {"side": arguments.side, "tables": tables}
-        record = {"images": len(images), "first_seed": FIRST_SEED, "priors": {**before, name: entry}}
-        write_record(RESULT, record)
+        made = {entry: {"side": arguments.side, "images": len(images), **table} for entry, table in tables.items()}
+        write_record(RESULT, {"first_seed": FIRST_SEED, "priors": {**before, name: {**before.get(name, {}), **made}}})
         if arguments.ship:
             path = FOLDER / f"{name}.safetensors"
             contents = read_prior_file(path)
@@ -75,16 +83,17 @@ def middle(image: FloatArray, side: int) -> FloatArray:
     return np.asarray(image[top : top + side, left : left + side])
 
 
-def fitted(images: list[FloatArray], name: str, method: str, kept: Path) -> dict[str, Any]:
+def fitted(images: dict[int, FloatArray], name: str, method: str, kept: Path) -> dict[str, Any]:
     """The two entries of a prior's card: for its method, columns by noise level."""
     prior = load(name)
     kept.parent.mkdir(parents=True, exist_ok=True)
     done = [json.loads(line) for line in kept.read_text().splitlines()] if kept.exists() else []
     for level in LEVELS[len(done) :]:
         sigma = level / 255
-        noisy = [with_noise(clean, number, sigma) for number, clean in enumerate(images)]
+        noisy = [with_noise(clean, number, sigma) for number, clean in images.items()]
         found = [probed(image, sigma, Options(prior=prior, method=method, white=1.0)) for image in noisy]
-        done.append([[sigma, *error_bars(images, found, sigma)], [sigma, *risk(images, found, sigma)]])
+        clean = list(images.values())
+        done.append([[sigma, *error_bars(clean, found, sigma)], [sigma, *risk(clean, found, sigma)]])
         with kept.open("a") as file:
             file.write(json.dumps(done[-1]) + "\n")
     errors, risks = zip(*done, strict=True)

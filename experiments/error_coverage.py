@@ -4,10 +4,10 @@
 
 Coverage of nominal 50, 68 and 90 % intervals (denoised ± k standard errors) over all pixels, and of 90 % ones in each
 third of the pixels by local contrast of the clean image (its standard deviation under a Gaussian of two pixels); true
-PSNR against the one foretold. Every N-th image, with noise by the usual protocol (seed 1000 + i). Images that are done
-are kept in out/error_coverage until their row is whole, so that a run goes on where it was; the row is then added to
-experiments/results/error_coverage.json. Nothing is chosen by it, but for one
-range: see docs/errors.md.
+PSNR against the one foretold, and how far off Stein's estimate is by the chance of the noise alone. Every N-th image,
+with noise by the usual protocol (seed 1000 + i). Images that are done are kept in out/error_coverage until their row is
+whole, so that a run goes on where it was; the row is then added to experiments/results/error_coverage.json. Nothing is
+chosen by it, but for one range: see docs/errors.md.
 """
 
 from __future__ import annotations
@@ -105,6 +105,7 @@ def measured(name: str, row: Row, every: int) -> dict[str, Any]:
     )
     foretold = [one for one in done if np.isfinite(one["foretold"])]
     gaps = np.array([one["foretold"] - one["true"] for one in foretold])
+    chance = [abs(one["by_chance"]) for one in done if one["by_chance"] is not None]
     path.unlink()
     return {
         "images": len(done),
@@ -114,6 +115,7 @@ def measured(name: str, row: Row, every: int) -> dict[str, Any]:
         "psnr_mean_absolute_error": round(float(np.mean(np.abs(gaps))), 4),
         "psnr_worst_error": round(float(np.max(np.abs(gaps))), 4),
         "psnr_mean_error": round(float(np.mean(gaps)), 4),
+        "psnr_error_by_chance": round(float(np.mean(chance)), 4) if chance else None,
         "psnr_stated_error": round(float(np.sqrt(np.mean([one["stated"] ** 2 for one in foretold]))), 4),
         "processor_seconds": round(float(np.sum([one["seconds"] for one in done])), 1),
         "commit": running_commit(),
@@ -134,18 +136,31 @@ def of_one(trial: Trial, options: dict[str, Any], thirds: FloatArray) -> dict[st
         "inside_third": [int(np.count_nonzero(part < SHOWN[90])) for part in narrow],
         "pixels_third": [part.size for part in narrow],
         "true": -10.0 * float(np.log10(np.mean(np.square(error), dtype=np.float64))),
+        "by_chance": by_chance(trial, error),
         "foretold": found.predicted.psnr,
         "stated": found.predicted.stderr,
         "seconds": time.process_time() - start,
     }
 
 
+def by_chance(trial: Trial, error: FloatArray) -> float | None:
+    """How far off, in dB, the PSNR by Stein's estimate is because the pixels happen to hold more or less noise.
+
+    None where the strength of the noise was not told.
+    """
+    if trial.sigma is None:
+        return None
+    surplus = np.square(trial.noisy - trial.clean) - np.square(trial.sigma)
+    part = float(np.mean(surplus, dtype=np.float64) / np.mean(np.square(error), dtype=np.float64))
+    return 10.0 * float(np.log10(max(1.0 + part, 1e-3)))
+
+
 def as_line(name: str, found: dict[str, Any]) -> str:
     """A row as one of the table in docs/errors.md."""
     covered = " | ".join(f"{100 * part:.1f}" for part in found["coverage"].values())
     thirds = ", ".join(f"{100 * part:.1f}" for part in found["coverage_90_by_third"])
-    errors = (found[f"psnr_{key}"] for key in ("mean_absolute_error", "worst_error", "stated_error"))
-    psnr = " | ".join(f"{value:.2f}" for value in errors)
+    errors = (found[f"psnr_{key}"] for key in ("mean_absolute_error", "worst_error", "stated_error", "error_by_chance"))
+    psnr = " | ".join("" if value is None else f"{value:.2f}" for value in errors)
     return f"| {name} | {found['images']} | {covered} | {thirds} | {psnr} | {found['psnr_withheld']} |"
 
 

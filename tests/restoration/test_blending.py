@@ -67,13 +67,22 @@ def test_missing_pixels_do_not_count():
     assert best_weight(*values) == expected > 0.0
 
 
-def test_auto_lies_between_the_default_and_the_adapted_mixture():
+def test_of_several_each_is_taken_as_far_as_it_helps():
+    noisy = trial()[1]
+    expected = blended(shrinking(0.3), shrinking(0.9))(noisy, ConstantNoise(SIGMA))
+    found = blended(shrinking(0.3), shrinking(0.1), shrinking(0.9))(noisy, ConstantNoise(SIGMA))
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+
+
+def test_auto_lies_between_the_default_the_adapted_mixture_and_the_default_at_one_scale():
     clean = landscape((64, 64), np.random.default_rng(0)).astype(np.float32)
     noisy = (clean + SIGMA * np.random.default_rng(1).standard_normal(clean.shape)).astype(np.float32)
-    usual, fitted, auto = (hp.denoise(noisy, SIGMA, **one) for one in ({}, {"adapt": True}, {"prior": "auto"}))
-    step = (fitted - usual).astype(np.float64)
-    weight = np.sum((auto - usual) * step) / np.sum(step**2)
-    assert -1e-6 <= weight <= 1.0 + 1e-6
-    np.testing.assert_allclose(auto, usual + weight * step, atol=1e-5)
+    options = ({}, {"adapt": True}, {"scales": 1}, {"prior": "auto"})
+    usual, fitted, fine, auto = (hp.denoise(noisy, SIGMA, **one).astype(np.float64).ravel() for one in options)
+    steps = np.stack([fitted - usual, fine - usual], axis=1)
+    weights = np.linalg.lstsq(steps, auto - usual, rcond=None)[0]
+    assert (weights > -1e-4).all()
+    assert weights.sum() < 1.0 + 1e-4
+    np.testing.assert_allclose(auto, usual + steps @ weights, atol=1e-5)
     with pytest.raises(InvalidInputError, match="leave out adapt"):
         hp.denoise(noisy, SIGMA, prior="auto", adapt=True)

@@ -8,6 +8,7 @@ import pytest
 import heatprior as hp
 
 IMAGE = np.linspace(0, 1, 400).reshape(20, 20)
+LARGE = np.linspace(0, 1, 6400).reshape(80, 80)
 COLOUR = np.zeros((20, 20, 3), np.uint8)
 
 
@@ -26,7 +27,7 @@ COLOUR = np.zeros((20, 20, 3), np.uint8)
         (np.zeros((6, 20)), r"shape \(6, 20\) but the prior acts"),
         (np.full((20, 20), np.nan), "nothing but NaN"),
         (
-            np.where(IMAGE == 1, 300.0, IMAGE),
+            np.where(LARGE == 1, 300.0, LARGE),  # one of 6400
             "floats up to 300, not scaled to \\[0, 1\\]; give the value of full scale \\(white\\), such as 255",
         ),
         (np.ma.masked_greater((IMAGE * 255).astype(np.uint8), 200), "masked but holds integers; convert it to float"),

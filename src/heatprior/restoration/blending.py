@@ -1,4 +1,4 @@
-"""`prior="auto"`: two denoisers of one image, blended as Stein's unbiased risk estimate says is best for it.
+"""`prior="auto"`: several denoisers of one image, blended as Stein's unbiased risk estimate says is best for it.
 
 Of a blend f + w (g − f) the risk is a parabola in w. All that it needs of the clean image x is ⟨g − f, f − x⟩, which is
 ⟨g − f, f − y⟩ + ⟨g − f, n⟩; the noise n is unknown, but its product with g − f is tr (J_g − J_f) C on average, and that
@@ -15,6 +15,7 @@ import numpy as np
 from heatprior.arrays import FloatArray
 from heatprior.kernels.row_bands import Progress, part_of
 from heatprior.noise_model import Noise
+from heatprior.restoration.probe_signs import positive_signs
 from heatprior.restoration.qualities import Denoiser
 from heatprior.restoration.standard_errors import probe
 
@@ -23,21 +24,26 @@ SEED = 0  # of the probe
 BY_DRAW = 3.0  # variance of one draw instead of the trace, and of the trace itself, over that of what the probe answers
 
 
-def blended(first: Denoiser, second: Denoiser) -> Denoiser:
-    """The first denoiser, moved towards the second as far as that lowers the risk of the image for certain."""
+def blended(first: Denoiser, *others: Denoiser) -> Denoiser:
+    """The first denoiser, moved towards each of the others as far as that lowers the risk of the image for certain."""
 
     def denoise(image: FloatArray, noise: Noise, progress: Progress | None = None) -> FloatArray:
         whole = np.asarray(image, np.float32)
-        signs = 2.0 * np.random.default_rng(SEED).integers(0, 2, image.shape, np.int8) - 1.0
-        drawn = np.asarray(signs * noise.rows(slice(None)), np.float32)
-        clean, answers = [], []
-        for number, denoiser in enumerate((first, second)):
-            once, again = (_run(denoiser, noise, part_of(progress, 2 * number + k, 4)) for k in range(2))
-            clean.append(once(whole))
-            answers.append(probe(again, whole, clean[-1], drawn).answer)
-        f, g = clean
-        weight = best_weight(f - whole, g - f, drawn, answers[1] - answers[0])
-        return np.asarray(f + np.float32(weight) * (g - f))
+        levels = np.asarray(noise.rows(slice(None)), np.float32)
+        drawn = np.where(positive_signs(image.shape, np.random.default_rng(SEED)), levels, -levels)
+        runs = 2 * (1 + len(others))
+
+        def probed(number: int, denoiser: Denoiser) -> tuple[FloatArray, FloatArray]:
+            once, again = (_run(denoiser, noise, part_of(progress, 2 * number + k, runs)) for k in range(2))
+            clean = once(whole)
+            return clean, probe(again, whole, clean, drawn).answer
+
+        clean, answer = probed(0, first)
+        for number, denoiser in enumerate(others, start=1):
+            step, change = (new - old for new, old in zip(probed(number, denoiser), (clean, answer), strict=True))
+            weight = np.float32(best_weight(clean - whole, step, drawn, change))
+            clean, answer = clean + weight * step, answer + weight * change
+        return np.asarray(clean)
 
     return denoise
 

@@ -21,6 +21,7 @@ from heatprior.restoration.predicted_quality import (
     predicted,
     risk_table_on,
 )
+from heatprior.restoration.probe_signs import positive_signs
 from heatprior.restoration.standard_errors import Probe, calibration_on, one_level, probe, probed_variance
 
 LEAST_LEVEL = 1e-6  # of full scale
@@ -29,6 +30,17 @@ SEED = 0  # of the probe: the same image has the same errors
 
 class DenoisedWithError(NamedTuple):
     """A denoised image, the standard deviation of what is wrong with each pixel, and its PSNR without the truth.
+
+    Attributes
+    ----------
+    pixels : ndarray
+        The image, as `denoise` gives it.
+    error : ndarray
+        Standard deviation of what is wrong with each pixel, in the units of the image and of its shape.
+    predicted : PredictedPsnr
+        The PSNR that the image should have, `.psnr`, and its standard error, `.stderr`, in dB.
+    noise : NoiseReport or None
+        What was found of the noise, if `sigma` was not given.
 
     Examples
     --------
@@ -50,8 +62,22 @@ def predicted_psnr(
 ) -> PredictedPsnr:
     """The PSNR that `denoise` of the same arguments will reach, in dB, and its standard error: without the truth.
 
-    The image is denoised twice; `denoise(…, return_error=True)` gives the prediction as well. Both numbers are NaN if
-    the noise is not what was told (clipped at black or white, say) or the image is unlike any photograph.
+    Parameters
+    ----------
+    image : array_like, (..., H, W)
+        As in `denoise`. It is denoised twice; `denoise(…, return_error=True)` gives the prediction as well.
+    sigma : array_like, optional
+        As in `denoise`.
+    progress : callable, optional
+        Called with the fraction done, 0 to 1.
+    **keywords
+        Those of `denoise`.
+
+    Returns
+    -------
+    PredictedPsnr
+        `.psnr` and `.stderr`, in dB. Both are NaN if the noise is not what was told (clipped at black or white, say) or
+        the image is unlike any photograph.
 
     Examples
     --------
@@ -120,7 +146,8 @@ def _over(levels: FloatArray, full: float) -> FloatArray:
 def noise_like(plan: Plan, rng: np.random.Generator) -> FloatArray:
     """Noise of the covariance that the plan takes the image's to have, in its units and shape, in float32.
 
-    White noise is ± sigma, which tells a trace better than a Gaussian. Transparency has none.
+    White noise is ± sigma, which tells a trace better than a Gaussian, and more so by the signs that are taken
+    (`probe_signs`). Transparency has none.
     """
     drawn = np.zeros(plan.pixels.shape, np.float32)
     channels = as_channels(drawn, plan.channel_axis)
@@ -146,7 +173,8 @@ def _noise_of_part(plan: Plan, part: Together, rng: np.random.Generator) -> Floa
     """(d, H, W)."""
     levels = plan.sigmas[part.place]
     if part.profile is None:
-        return np.asarray((2.0 * rng.integers(0, 2, levels.shape, np.int8) - 1.0) * levels)
+        sigma = np.asarray(one_level(levels), np.float32)
+        return np.where(positive_signs(levels.shape, rng), sigma, -sigma)
     height, width = levels.shape[-2:]
     fields = [
         noise.rows(slice(None)) * (1.0 if noise.spectrum is None else noise.spectrum.field((height, width), rng))

@@ -63,13 +63,14 @@ class Calibration:
 
     def variance(self, probed: FloatArray, sigma: FloatArray) -> FloatArray:
         """Of the error, given the probed variance and the level of the noise: (..., H, W)."""
-        noise = np.maximum(np.square(one_level(sigma)), LEAST_SIGMA**2)
+        noise = np.maximum(np.square(one_level(sigma)), LEAST_SIGMA**2).astype(probed.dtype)
         place = np.log(noise) / 2.0
         usual, actual, power = (
-            np.exp(np.interp(place, np.log(self.sigmas), np.log(values))).astype(probed.dtype)
+            np.interp(place, np.log(self.sigmas), np.log(values)).astype(probed.dtype)
             for values in (self.probed, self.actual, self.powers)
         )
-        part = actual * np.power(np.maximum(probed / noise, LEAST_PART) / usual, power)
+        part = np.maximum(probed / noise, LEAST_PART)
+        part = np.exp(actual + np.exp(power) * (np.log(part, out=part) - usual))
         return np.asarray(np.clip(part, LEAST_PART, MOST_PART) * noise)
 
 

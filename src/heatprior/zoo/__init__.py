@@ -25,7 +25,17 @@ def names() -> list[str]:
 
 
 def load(prior: str | PathLike[str]) -> StoredPrior:
-    """A shipped prior by its name (`"patch7"`), or any prior by the path of its file.
+    """A shipped prior by its name, or any prior by the path of its file.
+
+    Parameters
+    ----------
+    prior : str or path
+        Such as "patch7" or "mine/prior.safetensors".
+
+    Returns
+    -------
+    PatchPrior, GaussianMixturePrior, WaveletPrior or ConvolutionalPrior
+        By what the file holds.
 
     Examples
     --------
