@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from inverse_problems import lines_seen, text_mask
+from inverse_trials import lines_seen, text_mask
 from numpy.typing import NDArray
 from skimage import data as skimage_data
 from skimage import transform as skimage_transform
@@ -57,13 +57,15 @@ def inpaint() -> tuple[Image, Image, Image]:
 
 
 def upscale() -> tuple[Image, Image, Image]:
-    """The astronaut at a third of the size; shown with each pixel repeated."""
-    operator = hp.Downsample(3, edges="cyclic")
-    truth = data.astronaut()[20 : 20 + SIDE, 130 : 130 + SIDE] / 255.0
-    small = np.stack([operator.on((SIDE // 3, SIDE // 3)).forward(truth[..., c]) for c in range(3)], axis=-1)
+    """The astronaut at a third of the size, edges unknown; shown with each pixel repeated."""
+    operator = hp.Downsample(3)
+    measurement = operator.on((SIDE // 3, SIDE // 3))
+    assert measurement.inside is not None
+    whole = data.astronaut()[14 : 14 + measurement.image_shape[0], 124 : 124 + measurement.image_shape[1]] / 255.0
+    small = np.stack([measurement.forward(whole[..., c]) for c in range(3)], axis=-1)
     y = small + noise(small.shape) / 2.0
     restored = hp.restore(y, operator, SIGMA / 2.0, channel_axis=-1)
-    return y.repeat(3, axis=0).repeat(3, axis=1), restored, truth
+    return y.repeat(3, axis=0).repeat(3, axis=1), restored, whole[measurement.inside]
 
 
 def ct() -> tuple[Image, Image, Image]:

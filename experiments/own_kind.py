@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 from ellipses import own_prior, random_ellipses
-from inverse_problems import lines_seen
+from inverse_trials import lines_seen
 from skimage import data as skimage_data
 from skimage import transform as skimage_transform
 from tomography import projection_matrix

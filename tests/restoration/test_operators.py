@@ -136,6 +136,17 @@ def test_closed_form_equals_a_dense_solve(name, ratio):
     assert np.abs(another.reshape(-1) - expected).max() > 1e-4  # the test does see a wrong ratio
 
 
+@pytest.mark.parametrize("name", [name for name in CLOSED if MEASUREMENTS[name].inverse_of_data is not None])
+@pytest.mark.parametrize("ratio", [1e-3, 0.7])
+def test_closed_form_of_the_data_equals_a_dense_solve(name, ratio):
+    measurement = MEASUREMENTS[name]
+    matrix = dense(measurement)
+    data = np.random.default_rng(1).standard_normal(measurement.data_shape)
+    expected = np.linalg.solve(matrix @ matrix.T + ratio * np.eye(data.size), data.reshape(-1))
+    np.testing.assert_allclose(measurement.inverse_of_data(data, ratio).reshape(-1), expected, rtol=1e-8, atol=1e-9)
+    assert np.abs(measurement.inverse_of_data(data, 1.01 * ratio).reshape(-1) - expected).max() > 1e-4
+
+
 @pytest.mark.parametrize("name", MEASUREMENTS)
 @pytest.mark.parametrize("uneven", [False, True])
 def test_data_step_minimises_what_it_says(name, uneven):

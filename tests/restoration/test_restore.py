@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.sparse import diags_array, eye_array
@@ -12,6 +14,8 @@ import heatprior as hp
 from heatprior.data.trials import psnr
 from heatprior.priors.handmade import dct_prior
 from heatprior.restoration import plug_and_play
+from heatprior.restoration.operators import blur, downsample
+from heatprior.restoration.operators.blur import cyclic_blur
 from heatprior.restoration.operators.point_spreads import gaussian_kernel
 from heatprior.restoration.plug_and_play import noise_levels
 
@@ -116,6 +120,32 @@ def test_operators_are_applied_as_often_as_the_record_says(prior, image):
     assert quiet.count == operator.count - 1  # the last residual is for the record alone
 
 
+@pytest.mark.parametrize("operator", [hp.Blur(gaussian_kernel(1.0), "cyclic"), hp.Downsample(2, edges="cyclic")])
+def test_closed_forms_apply_no_operator_in_secret(operator, prior, image, monkeypatch):
+    """Both go through a cyclic convolution, forth or back, whenever they are applied."""
+    count = 0
+
+    def counting(*arguments):
+        def counted(apply):
+            def use(values):
+                nonlocal count
+                count += 1
+                return apply(values)
+
+            return use
+
+        made = cyclic_blur(*arguments)
+        return replace(made, forward=counted(made.forward), adjoint=counted(made.adjoint))
+
+    for module in (blur, downsample):
+        monkeypatch.setattr(module, "cyclic_blur", counting)
+    operator.on(image.shape)
+    to_set_up, count = count, 0
+    steps = []
+    hp.restore(image + noise(), operator, SIGMA, prior=prior, report=steps.append)
+    assert count - to_set_up == steps[-1].applications > 0
+
+
 def test_a_closed_form_and_conjugate_gradients_agree(prior, image):
     seen = np.random.default_rng(4).random(SHAPE) < 0.6
     y = image + noise()
@@ -148,6 +178,21 @@ def test_coils_of_magnetic_resonance_imaging(prior, image):
     assert restored.shape == SHAPE
     assert restored.dtype == np.float64
     assert psnr(restored, image) > psnr(adjoint(y).real.reshape(SHAPE), image) + 5
+
+
+def test_operators_of_pylops(prior, image):
+    """Stacked ones too; those of two axes take y as an image or as a vector."""
+    pylops = pytest.importorskip("pylops")
+    kernel = gaussian_kernel(1.0)
+    middle = (kernel.shape[0] // 2, kernel.shape[1] // 2)
+    blurred = pylops.signalprocessing.Convolve2D(SHAPE, kernel, offset=middle)
+    stacked = pylops.VStack([blurred, pylops.Identity(image.size)])
+    y = blurred @ image.reshape(-1) + noise().reshape(-1)
+    one = hp.restore(y.reshape(SHAPE), blurred, SIGMA, prior=prior, shape=SHAPE)
+    np.testing.assert_array_equal(one, hp.restore(y, blurred, SIGMA, prior=prior, shape=SHAPE))
+    both = np.concatenate([y, image.reshape(-1) + noise(2).reshape(-1)])
+    two = hp.restore(both, stacked, SIGMA, prior=prior, shape=SHAPE)
+    assert psnr(y.reshape(SHAPE), image) < psnr(one, image) < psnr(two, image)
 
 
 def test_types_colours_and_stacks(prior, image):

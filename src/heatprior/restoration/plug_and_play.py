@@ -48,6 +48,19 @@ MOST_PATCHES = 4096  # whose density is taken for the energy
 class RestoringStep(NamedTuple):
     """What a step led to, as `restore` reports it; step 0 is the image to begin with.
 
+    Attributes
+    ----------
+    step, steps : int
+        Its number, and how many there are.
+    level : float
+        The noise level that the prior was told, grey levels being 0 to 1.
+    residual : float
+        Root mean square of (A z − y) / sigma: one, if z is the truth.
+    energy : float
+        Mean of −log f per pixel of z, of patches side by side, at the last level of all steps.
+    applications : int
+        Of A and of Aᵀ, since the beginning.
+
     Examples
     --------
     >>> import numpy as np, heatprior as hp
@@ -60,10 +73,10 @@ class RestoringStep(NamedTuple):
 
     step: int
     steps: int
-    level: float  # the noise level that the prior was told, grey levels being 0 to 1
-    residual: float  # root mean square of (A z − y) / sigma: one, if z is the truth
-    energy: float  # mean of −log f per pixel of z, of patches side by side, at the last level of all steps
-    applications: int  # of A and of Aᵀ, since the beginning
+    level: float
+    residual: float
+    energy: float
+    applications: int
 
 
 Report = Callable[[RestoringStep], object]

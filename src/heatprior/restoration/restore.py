@@ -45,19 +45,36 @@ def restore(
 ) -> NDArray[Any]:
     """The image x of which y = A x + Gaussian noise of standard deviation `sigma` was measured.
 
-    `operator` A is `Blur`, `Mask`, `Downsample` or `Fourier`, or anything that `scipy.sparse.linalg.aslinearoperator`
-    takes: (data, pixels) of an image of this `shape`, row by row. Its adjoint is tested first, and refused if wrong.
-    `y` is what it gave. NaN are data that were not measured. For `Blur`, `Mask` and `Downsample` y is an image as in
-    `denoise`: of any type, with axes in front or a `channel_axis`; the result is of the same type. Else it is an array
-    of as many numbers as A gives, complex if A is, and the result is (H, W).
-    `sigma` is a number, one per channel, or of the shape of y; in the units of y, and of the real and of the imaginary
-    part if there are two. Where y is an image it is estimated if it is left out.
-    `prior` is as in `denoise`; `white` is the value that stands for full scale of the image: by the type of y if that
-    is an image, else 1.0.
-    `report` is called with a `RestoringStep` after each step: residual, energy of the prior, operators applied. That
-    takes a little longer. `progress` is called with the fraction done, 0 to 1.
+    Parameters
+    ----------
+    y : array_like
+        What the operator gave. NaN are data that were not measured. For `Blur`, `Mask` and `Downsample` it is an image
+        as in `denoise`: of any type, with axes in front or a `channel_axis`. Else it is an array of as many numbers as
+        A gives, complex if A is.
+    operator : Blur, Mask, Downsample, Fourier or linear operator
+        A: one of these, or anything that `scipy.sparse.linalg.aslinearoperator` takes: (data, pixels) of an image of
+        this `shape`, row by row. Its adjoint is tested first, and refused if wrong.
+    sigma : array_like, optional
+        A number, one per channel, or of the shape of y; in the units of y, and of the real and of the imaginary part if
+        there are two. Where y is an image it is estimated if it is left out.
+    prior : str, path or DiffusedPrior
+        As in `denoise`.
+    shape : (int, int), optional
+        Height and width of the image, where the operator does not tell.
+    channel_axis : int, optional
+        Of y, if that is an image: every channel is restored.
+    white : float, optional
+        The value that stands for full scale of the image: by the type of y if that is an image, else 1.0.
+    report : callable, optional
+        Called with a `RestoringStep` after each step, which takes a little longer.
+    progress : callable, optional
+        Called with the fraction done, 0 to 1.
 
-    Where AᵀA is a multiple of the identity, Aᵀy is the image with white noise, and is denoised as by `denoise`.
+    Returns
+    -------
+    ndarray
+        The image: of the type of y if that is one, else (H, W). Where AᵀA is a multiple of the identity, Aᵀy is the
+        image with white noise, and is denoised as by `denoise`.
 
     Examples
     --------

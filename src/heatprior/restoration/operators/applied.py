@@ -65,6 +65,7 @@ def weighted(data: Data, measurement: Measurement, sigma: FloatArray) -> tuple[D
         forward=forward,
         adjoint=adjoint,
         inverse=None,
+        inverse_of_data=None,
         nearly_inverse=measurement.inverse or measurement.nearly_inverse,
         first_guess=measurement.first_guess and first_guess,
         blind=blind,

@@ -18,9 +18,13 @@ from heatprior.restoration.operators.point_spreads import as_kernel, transfer_fu
 class Blur:
     """y = k ∗ x: each pixel of y is a weighted sum of those around it in x, weights being the kernel turned by 180°.
 
-    `kernel` (h, w) is a point spread function: what one bright pixel becomes; its middle is pixel (h // 2, w // 2).
-    `edges` are "unknown": y has seen pixels beyond its edges that nobody knows; they are estimated and cut off.
-    Or "cyclic": images go on periodically, as in many experiments and in no photograph.
+    Parameters
+    ----------
+    kernel : array_like, (h, w)
+        A point spread function: what one bright pixel becomes; its middle is pixel (h // 2, w // 2).
+    edges : {"unknown", "cyclic"}
+        Unknown: y has seen pixels beyond its edges that nobody knows; they are estimated and cut off. Cyclic: images go
+        on periodically, as in many experiments and in no photograph.
 
     Examples
     --------

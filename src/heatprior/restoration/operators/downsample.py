@@ -22,10 +22,16 @@ LARGEST_FACTOR = 16
 class Downsample:
     """y = every `factor`-th pixel of k ∗ x in either direction.
 
-    `kernel` is "bicubic", the antialiased reduction of most programs, or an array (h, w), of sum one as a rule. A pixel
-    of y lies in the middle of the factor×factor pixels that it stands for, and so does the kernel where it can: where
-    factor and kernel are not both even or both odd, it lies half a pixel further up and left.
-    `edges` are "unknown" or "cyclic", as for `Blur`.
+    Parameters
+    ----------
+    factor : int
+        Pixels of x, in either direction, for one of y.
+    kernel : array_like, (h, w), or "bicubic"
+        The antialiased reduction of most programs, or an array, of sum one as a rule. A pixel of y lies in the middle
+        of the factor×factor pixels that it stands for, and so does the kernel where it can: where factor and kernel are
+        not both even or both odd, it lies half a pixel further up and left.
+    edges : {"unknown", "cyclic"}
+        As for `Blur`.
 
     Examples
     --------
@@ -91,14 +97,18 @@ def cyclic_downsample(kernel: FloatArray, factor: int, small: tuple[int, int]) -
         spread[::factor, ::factor] = data
         return blur.adjoint(spread)
 
+    def inverse_of_data(data: Data, ratio: float) -> Data:
+        return np.asarray(irfft2(rfft2(data) / (power + ratio), s=small))
+
     def inverse(right: FloatArray, ratio: float) -> FloatArray:
-        inner = irfft2(rfft2(forward(right)) / (power + ratio), s=small)
-        return np.asarray((right - adjoint(inner)) / ratio)
+        return np.asarray((right - adjoint(inverse_of_data(forward(right), ratio))) / ratio)
 
     def first_guess(data: Data) -> FloatArray:
         return np.repeat(np.repeat(data, factor, axis=0), factor, axis=1)
 
-    return Measurement(shape, small, forward, adjoint, inverse, first_guess=first_guess, is_cyclic=True)
+    return Measurement(
+        shape, small, forward, adjoint, inverse, inverse_of_data, first_guess=first_guess, is_cyclic=True
+    )
 
 
 def _impulse(shape: tuple[int, int]) -> FloatArray:

@@ -15,10 +15,16 @@ from heatprior.restoration.operators.measurement import Data, Measurement, as_se
 
 @dataclass(frozen=True, eq=False)
 class Fourier:
-    """y = m · (orthonormal Fourier transform of x): `mask` (H, W) is True where a frequency was seen.
+    """y = m · (orthonormal Fourier transform of x).
 
-    Mask and data are in the order of `numpy.fft.fft2`, the constant first; y is of no account elsewhere. `sigma` is
-    that of the real and of the imaginary part. The image is real: each frequency tells of its mirror image too.
+    Mask and data are in the order of `numpy.fft.fft2`, the constant first; y is of no account where nothing was seen.
+    `sigma` is that of the real and of the imaginary part. The image is real: each frequency tells of its mirror image
+    too.
+
+    Parameters
+    ----------
+    mask : array_like, (H, W)
+        True, or not zero, where a frequency was seen.
 
     Examples
     --------

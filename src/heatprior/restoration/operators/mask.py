@@ -15,7 +15,12 @@ from heatprior.restoration.operators.measurement import Data, Measurement, as_se
 
 @dataclass(frozen=True, eq=False)
 class Mask:
-    """y = m x: `mask` (H, W) is True, or not zero, where a pixel was seen; y is of no account elsewhere.
+    """y = m x: some pixels were seen; y is of no account elsewhere.
+
+    Parameters
+    ----------
+    mask : array_like, (H, W)
+        True, or not zero, where a pixel was seen.
 
     Examples
     --------

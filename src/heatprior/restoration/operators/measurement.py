@@ -18,7 +18,7 @@ from heatprior.arrays import FloatArray
 from heatprior.errors import InvalidInputError
 
 Data = NDArray[Any]  # real or complex
-Inverse = Callable[[FloatArray, float], FloatArray]  # of an image, and a ratio of variances
+Inverse = Callable[[FloatArray, float], FloatArray]  # of an image or of data, and a ratio of variances
 Window = tuple[slice, slice]
 
 
@@ -31,6 +31,7 @@ class Measurement:
     forward: Callable[[FloatArray], Data]  # A x
     adjoint: Callable[[Data], FloatArray]  # Aᵀ r, real
     inverse: Inverse | None = None  # (AᵀA + ratio I)⁻¹ in closed form, if there is one
+    inverse_of_data: Inverse | None = None  # (A Aᵀ + ratio I)⁻¹ of data, likewise, where data are fewer than pixels
     nearly_inverse: Inverse | None = None  # something near it, symmetric and positive, for conjugate gradients
     first_guess: Callable[[Data], FloatArray] | None = None  # an image to begin with, if data look like one
     inside: Window | None = None  # the part of x that is the result, if that is not all

@@ -1,7 +1,8 @@
 """The data's half of a step of restoring, by Tikhonov: x = argmin_x ‖A x − y‖² / (2 sigma²) + ‖x − z‖² / (2 tau²).
 
 With ratio = sigma² / tau², x = z + (AᵀA + ratio)⁻¹ Aᵀ(y − A z): by the operator's closed form if it has one, else by
-conjugate gradients, which begin at z, the prior's estimate of the step before.
+conjugate gradients, which begin at z, the prior's estimate of the step before. The closed form may be that of the data,
+x = z + Aᵀ(A Aᵀ + ratio)⁻¹(y − A z), which is the same image.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ def drawn_to_data(
     Conjugate gradients stop when no more than `precision` (root mean square, grey levels) can be missing: the error is
     at most the residual over the least eigenvalue, which is at least the ratio.
     """
+    if measurement.inverse_of_data is not None:
+        return np.asarray(estimate + measurement.adjoint(measurement.inverse_of_data(misfit, ratio)))
     right = measurement.adjoint(misfit)
     if measurement.inverse is not None:
         return np.asarray(estimate + measurement.inverse(right, ratio))
