@@ -192,7 +192,7 @@ def peers(noisy: FloatArray) -> dict[str, Callable[[], FloatArray]]:
         "scikit-image wavelet, 4×4 cycle-spun": partial(
             cycle_spin, noisy, func=denoise_wavelet, max_shifts=3, func_kw=wavelet, workers=1
         ),
-        "scikit-image TV (Chambolle)": partial(denoise_tv_chambolle, noisy, weight=SIGMA),
+        "scikit-image TV (Chambolle)": partial(denoise_tv_chambolle, noisy, weight=0.8 * SIGMA),
         "scikit-image NLM (fast)": partial(
             denoise_nl_means, noisy, patch_size=5, patch_distance=6, h=0.6 * SIGMA, sigma=SIGMA, fast_mode=True
         ),

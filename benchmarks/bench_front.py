@@ -1,8 +1,9 @@
-"""The choices of quality beside a network: seconds per megapixel on one core, all in one run, and PSNR of one picture.
+"""The choices of quality beside a network, priors and other methods: seconds per megapixel on one core, all in one run.
 
 The network is FFDNet as published for grey images, 15 layers of 64 channels on the half-size grid, with random weights,
 since only its time is of interest; in torch, on one thread. Times are of the processor, the shortest of some runs, so
-that other work on the machine disturbs them less. With --side the picture is another: a trial, which writes nothing.
+that other work on the machine disturbs them less. experiments/speed_quality.py draws them. With --side the picture is
+another: a trial, which writes nothing.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F  # noqa: N812
-from bench_denoising import SEED, SIGMA, on_cores, picture
+from bench_denoising import SEED, SIGMA, on_cores, peers, picture
 from measure import write_result
 from torch import nn
 
@@ -29,6 +30,21 @@ from heatprior.restoration.qualities import QUALITIES
 SIDE = 512
 REPEATS = 3
 LAYERS, CHANNELS = 15, 64
+SLOW = ("bm3d", "heatprior patch15 hqs", "mixture, adapted, two scales", "best")  # timed once
+
+# By the names in the records of their PSNR; at one scale, as those were measured, unless the name says otherwise.
+PRIORS: dict[str, dict[str, Any]] = {
+    **{
+        f"heatprior {prior} {method}": {"prior": prior, "method": method, "scales": 1}
+        for prior in ("patch7", "patch15", "wavelet", "wavelet-density", "conv")
+        for method in ("eb", "hqs")
+    },
+    "mixture, one step": {"prior": "mixture", "method": "eb"},
+    "mixture": {"prior": "mixture", "scales": 1},
+    "mixture, two scales": {"prior": "mixture", "scales": 2},
+    "mixture, adapted, two scales": {"prior": "mixture", "scales": 2, "adapt": True},
+    "epll, HQS": {"prior": "epll", "scales": 1},
+}
 
 
 def ffdnet() -> nn.Sequential:
@@ -48,11 +64,12 @@ def through(network: nn.Sequential, noisy: FloatArray) -> Any:
         return F.pixel_shuffle(network(torch.cat([parts, level], 1)), 2)
 
 
-def processor_seconds(work: Callable[[], object]) -> float:
+def processor_seconds(work: Callable[[], object], repeats: int = REPEATS) -> float:
     """The shortest time on the processor of some runs, after one that compiles."""
-    work()
+    if repeats > 1:
+        work()
     times = []
-    for _ in range(REPEATS):
+    for _ in range(repeats):
         begin = time.process_time()
         work()
         times.append(time.process_time() - begin)
@@ -71,12 +88,15 @@ def main() -> None:
     with products_in_one_thread():
         of_network = processor_seconds(lambda: through(network, noisy)) / megapixels
         rows: dict[str, dict[str, float]] = {"FFDNet's architecture": {"seconds_per_megapixel": of_network}}
-        for quality in QUALITIES:
-            taken = processor_seconds(partial(denoise, noisy, SIGMA, quality=quality, white=1.0))
-            rows[quality] = {
-                "seconds_per_megapixel": taken / megapixels,
-                "psnr": psnr(denoise(noisy, SIGMA, quality=quality, white=1.0), clean),
-            }
+        jobs: dict[str, Callable[[], FloatArray]] = {
+            name: partial(denoise, noisy, SIGMA, white=1.0, **choice)
+            for name, choice in {**{quality: {"quality": quality} for quality in QUALITIES}, **PRIORS}.items()
+        }
+        for name, job in {**jobs, **peers(noisy)}.items():
+            taken = processor_seconds(job, 1 if name in SLOW else REPEATS)
+            rows[name] = {"seconds_per_megapixel": taken / megapixels}
+            if name in QUALITIES:
+                rows[name]["psnr"] = psnr(job(), clean)
     for name, row in rows.items():
         row["over_ffdnet"] = row["seconds_per_megapixel"] / of_network
         print(f"{name:24} {row['seconds_per_megapixel']:7.3f} s/Mpx {row['over_ffdnet']:7.3f} of FFDNet's", flush=True)

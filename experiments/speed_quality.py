@@ -3,8 +3,8 @@
     python experiments/speed_quality.py
 
 Measures nothing: it gathers what is in experiments/results and benchmarks/results, of which missing records are told
-and left out. Times are those of the benchmarks, which are taken in one run with nothing else going on; where there is
-none, the median over the images. Writes experiments/results/speed_quality.json and speed_quality.png.
+and left out. Times are those of benchmarks/bench_front.py, all of one run on one processor; what that does not time has
+none. Writes experiments/results/speed_quality.json and speed_quality.png.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from heatprior.pictures.figures import COLOURS, save_figure
 from heatprior.records import write_record
 
 LEVEL = 25  # 255 sigma
+NETWORK = "FFDNet's architecture"
 ALL = 68  # images
 HERE = Path(__file__).parent
 RESULTS, BENCHMARKS = HERE / "results", HERE.parent / "benchmarks" / "results"
@@ -38,8 +39,8 @@ PEERS = {
     "scikit-image wavelet, cycle-spun": ("scikit-image wavelet, 4×4 cycle-spun", "wavelet, cycle-spun (scikit-image)"),
     "OpenCV NLM": ("OpenCV NLM, 8 bits", "NLM (OpenCV)"),
 }
-# Convolutional networks, by the same protocol on all images, one core of another machine: PSNR, s/Mpx.
-ELSEWHERE = {"DnCNN-S": (29.23, 13.0), "FFDNet": (29.20, 2.0)}
+QUALITIES = {"default": "bsd68-default", "fast": "bsd68-fast"}  # and the records of their PSNR
+FFDNET = 29.20  # dB, by the same protocol on all images; the time is that of its architecture with random weights
 
 
 class Family(NamedTuple):
@@ -52,11 +53,12 @@ class Family(NamedTuple):
 
 
 FAMILIES = {
+    "quality": Family("heatprior, fast and default", ORANGE, "P"),
     "mixture": Family("heatprior, mixtures of Gaussians", RED, "o"),
     "patch": Family("heatprior, patch priors", BLUE, "^"),
     "image": Family("heatprior, priors of whole images", GREEN, "v"),
     "peer": Family("other methods", BLACK, "s"),
-    "elsewhere": Family("networks, measured elsewhere", BLACK, "D", hollow=True),
+    "network": Family("FFDNet, a network", BLACK, "D", hollow=True),
 }
 
 
@@ -70,12 +72,27 @@ class Point(NamedTuple):
     images: int
 
 
+class Measured(NamedTuple):
+    """The PSNR of a method, and its name in the benchmark of times."""
+
+    name: str
+    family: str
+    psnr: float
+    timed: str
+    images: int
+
+
 def main() -> None:
-    benchmarks: dict[str, Any] = {}
-    for name in ("denoising", "mixture"):
-        benchmarks |= record(BENCHMARKS / f"{name}.json").get("one_core", {})
-    points = [*own(benchmarks), *mixtures(benchmarks), *peers(benchmarks)]
-    points += [Point(name, "elsewhere", *figures, ALL) for name, figures in ELSEWHERE.items()]
+    times = {
+        name: row["seconds_per_megapixel"]
+        for name, row in record(BENCHMARKS / "front.json").get("one_core", {}).items()
+    }
+    found = [*qualities(), *own(), *mixtures(), *peers()]
+    points = [
+        Point(name, family, psnr, times[timed], images) for name, family, psnr, timed, images in found if timed in times
+    ]
+    if NETWORK in times:
+        points.append(Point("FFDNet", "network", FFDNET, times[NETWORK], ALL))
     points.sort(key=lambda point: point.seconds_per_megapixel)
     for point in points:
         print(f"{point.name:36} {point.seconds_per_megapixel:8.3f} s/Mpx {point.psnr:7.2f} dB, {point.images} images")
@@ -93,36 +110,38 @@ def record(path: Path) -> dict[str, Any]:
     return contents
 
 
-def own(benchmarks: dict[str, Any]) -> Iterator[Point]:
+def qualities() -> Iterator[Measured]:
+    for quality, name in QUALITIES.items():
+        found = record(RESULTS / f"{name}.json")
+        if found:
+            yield Measured(quality, "quality", at_level(found["mean"])["psnr"], quality, found["count"])
+
+
+def own() -> Iterator[Measured]:
     """Table 1 and the priors of whole images."""
     for name, family in (("table1", "patch"), ("whole_images", "image")):
         found = record(RESULTS / f"{name}.json")
         for row in found.get("measured", []):
             if row["prior"] in MIXTURES or (family == "image" and row["prior"].startswith("patch")):
                 continue  # has its place elsewhere
-            line = at_level(row["levels"])
             model = row["prior"].replace("denoise", "patch")  # the same model takes the same time
-            bench = benchmarks.get(f"heatprior {model} {row['method']}", line)
+            timed = f"heatprior {model} {row['method']}"
             label = f"{row['prior']}, {METHODS[row['method']]}"
-            yield Point(label, family, line["psnr"], bench["seconds_per_megapixel"], found["images"])
+            yield Measured(label, family, at_level(row["levels"])["psnr"], timed, found["images"])
 
 
-def mixtures(benchmarks: dict[str, Any]) -> Iterator[Point]:
+def mixtures() -> Iterator[Measured]:
     found = record(RESULTS / "mixtures.json")
     for name, lines in found.get("rows", {}).items():
-        if not name.startswith(MIXTURES):
-            continue  # the same method with another mixture
-        line = at_level(lines)
-        time = benchmarks.get(name, line)["seconds_per_megapixel"]
-        yield Point(name, "mixture", line["psnr"], time, found["images"])
+        yield Measured(name, "mixture", at_level(lines)["psnr"], name, found["images"])
 
 
-def peers(benchmarks: dict[str, Any]) -> Iterator[Point]:
+def peers() -> Iterator[Measured]:
     found = record(RESULTS / "peers.json")
-    for name, (benchmark, label) in PEERS.items():
-        if found and benchmark in benchmarks:
+    for name, (timed, label) in PEERS.items():
+        if found:
             psnr = found["methods"][name]["psnr"][found["levels"].index(LEVEL)]
-            yield Point(label, "peer", psnr, benchmarks[benchmark]["seconds_per_megapixel"], found["images"])
+            yield Measured(label, "peer", psnr, timed, found["images"])
 
 
 def at_level(lines: list[dict[str, float]]) -> dict[str, float]:
