@@ -12,7 +12,6 @@ sys.path.insert(0, str(DOCS))
 
 from generators.chart import draw_quality_for_time  # noqa: E402
 from generators.command_line import write_command_line  # noqa: E402
-from generators.docstrings import part_arguments  # noqa: E402
 from generators.records import write_records  # noqa: E402
 
 from heatprior import __version__  # noqa: E402
@@ -79,7 +78,6 @@ html_theme_options = {
 
 def setup(app: Sphinx) -> None:
     """Write the pages that come from elsewhere before sphinx looks for pages."""
-    app.connect("autodoc-process-docstring", part_arguments, priority=400)  # before numpydoc
     generated = Path(app.srcdir) / "generated"
     generated.mkdir(exist_ok=True)
     write_command_line(generated / "command-line.md")

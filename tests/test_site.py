@@ -1,5 +1,6 @@
 """The pages of the site: every public name has its place, every command exists."""
 
+import inspect
 import re
 from pathlib import Path
 
@@ -33,6 +34,41 @@ def test_a_name_that_is_missing_from_the_reference_is_noticed():
 @pytest.mark.parametrize("name", hp.__all__)
 def test_every_public_name_explains_itself(name):
     assert len(getattr(hp, name).__doc__.splitlines()[0]) > 20
+
+
+def names_explained(docstring, section):
+    """The names below a heading of numpydoc."""
+    found = re.search(rf"^{section}\n-+\n(.*?)(?=^\w+\n-+\n|\Z)", inspect.cleandoc(docstring), re.MULTILINE | re.DOTALL)
+    entries = re.findall(r"^(\S[^:\n]*?)(?: : .*)?$", found[1], re.MULTILINE) if found else []
+    return [name.strip(" *") for entry in entries for name in entry.split(",")]
+
+
+FUNCTIONS = [name for name in hp.__all__ if inspect.isfunction(getattr(hp, name))]
+CLASSES = [
+    name
+    for name in hp.__all__
+    if name not in (*FUNCTIONS, "DiffusedPrior", "ImagePrior") and not issubclass(getattr(hp, name), Exception)
+]
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_every_public_function_explains_its_arguments_and_what_it_returns(name):
+    function = getattr(hp, name)
+    assert names_explained(function.__doc__, "Parameters") == list(inspect.signature(function).parameters)
+    assert "\n    Returns\n    -------\n" in function.__doc__
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_every_public_class_explains_what_it_is_made_of(name):
+    of_class = getattr(hp, name)
+    explained = [n for section in ("Parameters", "Attributes") for n in names_explained(of_class.__doc__, section)]
+    assert explained == list(inspect.signature(of_class).parameters)
+
+
+def test_an_argument_that_is_not_explained_is_noticed():
+    without = hp.denoise.__doc__.replace("    white : float, optional\n", "")
+    assert "white" in names_explained(hp.denoise.__doc__, "Parameters")
+    assert "white" not in names_explained(without, "Parameters")
 
 
 def test_every_error_is_explained():
@@ -69,9 +105,9 @@ def commands_in(text):
 def options_of_commands():
     import typer
 
-    from heatprior.cli import app
+    from heatprior.cli import application
 
-    commands = typer.main.get_command(app).commands
+    commands = typer.main.get_command(application()).commands
     return {
         name: {o for p in command.params for o in (*p.opts, *p.secondary_opts)} for name, command in commands.items()
     }

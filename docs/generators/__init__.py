@@ -1,1 +1,1 @@
-"""What the site takes from elsewhere: help of the command line, docstrings, records of measurements, and a chart."""
+"""What the site takes from elsewhere: help of the command line, records of measurements, and a chart."""

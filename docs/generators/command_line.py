@@ -6,7 +6,7 @@ from pathlib import Path
 
 from typer.testing import CliRunner
 
-from heatprior.cli import app
+from heatprior.cli import COMMANDS, application
 
 WIDTH = 100  # columns of the terminal that the help is laid out for
 INTRODUCTION = """# The command line
@@ -18,12 +18,12 @@ files failed, the exit code is 1; after Ctrl-C it is 130.
 
 def command_names() -> list[str]:
     """The names of all commands, in the order of the help."""
-    return [command.name or str(getattr(command.callback, "__name__", "")) for command in app.registered_commands]
+    return list(COMMANDS)
 
 
 def help_of(*command: str) -> str:
     """What `heatprior COMMAND --help` prints."""
-    result = CliRunner().invoke(app, [*command, "--help"], prog_name="heatprior", terminal_width=WIDTH)
+    result = CliRunner().invoke(application(), [*command, "--help"], prog_name="heatprior", terminal_width=WIDTH)
     if result.exit_code:
         raise RuntimeError(f"heatprior {' '.join(command)} --help failed: {result.output}")
     return result.output.rstrip()

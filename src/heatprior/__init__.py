@@ -20,8 +20,9 @@ if TYPE_CHECKING:
     from heatprior.learning.mixture_training import MixtureConfig
     from heatprior.learning.patch_training import TrainingConfig
     from heatprior.learning.train import train
-    from heatprior.noise.estimation import LocalNoise, NoiseReport, estimate_noise, noise_map, noise_profile
+    from heatprior.noise.estimation import NoiseReport, estimate_noise, noise_profile
     from heatprior.noise.levels import NoiseLevel, estimate_sigma
+    from heatprior.noise.local_noise import LocalNoise, noise_map
     from heatprior.noise.profiles import NoiseProfile
     from heatprior.priors.convolutional import ConvolutionalPrior
     from heatprior.priors.experts import Experts
@@ -59,7 +60,7 @@ _HOME = {
     "ImageFileError": "errors",
     "ImagePrior": "priors.protocol",
     "InvalidInputError": "errors",
-    "LocalNoise": "noise.estimation",
+    "LocalNoise": "noise.local_noise",
     "Mask": "restoration.operators.mask",
     "MixtureConfig": "learning.mixture_training",
     "NoiseLevel": "noise.levels",
@@ -79,7 +80,7 @@ _HOME = {
     "estimate_noise": "noise.estimation",
     "estimate_sigma": "noise.levels",
     "load": "zoo",
-    "noise_map": "noise.estimation",
+    "noise_map": "noise.local_noise",
     "noise_profile": "noise.estimation",
     "posterior_samples": "restoration.posterior_samples",
     "predicted_psnr": "restoration.denoising_errors",

@@ -9,6 +9,7 @@ from heatprior.noise_model import root_mean_squares
 from heatprior.priors.filters import FilterBank
 from heatprior.priors.one_step import denoised_once
 from heatprior.priors.patch import PatchPrior
+from heatprior.priors.patch_step import response_tables
 
 PRIOR = load("dct7")
 
@@ -133,3 +134,13 @@ def test_a_map_may_hold_zeros():
     result = denoised_once(PRIOR, image, sigma)
     np.testing.assert_allclose(result[:, :19], image[:, :19], atol=1e-5)
     np.testing.assert_allclose(result[:, 37:], denoised_once(PRIOR, image, 0.1)[:, 37:], atol=5e-5)
+
+
+def test_levels_that_differ_by_rounding_alone_share_their_tables():
+    image = picture((24, 26))
+    first = denoised_once(PRIOR, image, 0.1234)
+    made = response_tables.cache_info().misses
+    np.testing.assert_array_equal(denoised_once(PRIOR, image, np.nextafter(0.1234, 1.0)), first)
+    assert response_tables.cache_info().misses == made
+    denoised_once(PRIOR, image, 0.1234 * (1.0 + 1e-9))
+    assert response_tables.cache_info().misses == made + 1  # another level has its own

@@ -52,10 +52,24 @@ MOST_CONTRASTS = 40  # powers of four: more would overflow
 
 @dataclass(frozen=True)
 class MixtureConfig:
-    """How a mixture is learnt: `shapes` covariances, each at `contrasts` contrasts; one contrast is EPLL's mixture.
+    """How a mixture is learnt. docs/training.md says when to change what.
 
-    `sigma` is the standard deviation of the noise that the images have, grey levels being 0 to 1. docs/training.md says
-    when to change what.
+    Parameters
+    ----------
+    size : int
+        Patches of size×size pixels.
+    shapes : int
+        Covariances.
+    contrasts : int
+        Of each shape; one contrast is EPLL's mixture.
+    batch : int
+        Patches in a step.
+    steps : int
+        Batches that are drawn.
+    sigma : float
+        Standard deviation of the noise that the images have, grey levels being 0 to 1.
+    seed : int
+        Start of all random numbers.
 
     Examples
     --------

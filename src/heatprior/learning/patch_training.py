@@ -44,9 +44,40 @@ DIVERGED = 1e6  # no entry of a filter and no logit of a sound training is as la
 class TrainingConfig:
     """How a prior is trained: the paper's settings (section 4.1), but for noise levels, start, optimiser and steps.
 
-    Noise levels are drawn between `sigma_min` and `sigma_max`, uniformly or uniformly in their logarithm (`noise`). The
-    weights start with heavy tails like those of images, or as in the paper, flat beyond a peak (`start`). The prior is
-    the running average of the iterates over about `averaged` steps. docs/training.md gives the reasons.
+    docs/training.md gives the reasons.
+
+    Parameters
+    ----------
+    size : int
+        Patches of size×size pixels.
+    components : int
+        Gaussians of each expert.
+    reach : float
+        Their means lie in ±reach.
+    batch : int
+        Patches in a step.
+    steps : int
+        Batches that are drawn.
+    noise : {"log", "uniform"}
+        Noise levels are drawn uniformly in their logarithm, or uniformly,
+    sigma_min : float
+        from here,
+    sigma_max : float
+        to here, grey levels being 0 to 1.
+    start : {"student", "paper"}
+        The first weights: heavy tails like those of images, or as in the paper, flat beyond a peak.
+    optimizer : {"adam", "ipalm"}
+        iPALM is the paper's.
+    filter_rate : float
+        Adam's learning rate for the filters: radians in a step.
+    logit_rate : float
+        Adam's learning rate for the logarithms of the weights.
+    averaged : int
+        The prior is the running average of the iterates over about so many steps.
+    projection_steps : int
+        Of Algorithm 1, after each step.
+    seed : int
+        Start of all random numbers.
 
     Examples
     --------

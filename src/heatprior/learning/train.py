@@ -65,15 +65,30 @@ def train(
     run: str | PathLike[str] | None = None,
     resume: bool = False,
 ) -> Any:
-    """A prior learnt from `images`: a folder, or arrays, grey or colour; uint8, uint16, or floats in [0, 1].
+    """A prior learnt from `images`.
 
-    `config` says which kind: a `TrainingConfig` gives a `PatchPrior`, a `MixtureConfig` a `GaussianMixturePrior`.
-    `report` is called with a `StepReport` after every step and with a `LogEntry` after every interval; the entries hold
-    the PSNR on the `validation` images, if there are any.
+    Parameters
+    ----------
+    images : path or sequence of array_like, optional
+        A folder, or arrays, grey or colour; uint8, uint16, or floats in [0, 1].
+    config : TrainingConfig or MixtureConfig, optional
+        Which says what kind: a `TrainingConfig` gives a `PatchPrior`, a `MixtureConfig` a `GaussianMixturePrior`.
+    validation : path or sequence of array_like, optional
+        Images whose PSNR is reported.
+    report : callable, optional
+        Called with a `StepReport` after every step and with a `LogEntry` after every interval; the entries hold the
+        PSNR on the `validation` images, if there are any.
+    run : path, optional
+        The name of a new folder: settings, log, checkpoints and the prior are written there, as by the command
+        `heatprior train`. Ctrl-C then saves a checkpoint before KeyboardInterrupt is raised.
+    resume : bool
+        Go on from the last checkpoint of `run`, to the same bits: images and config may be left out, and must be the
+        same if given.
 
-    With `run`, the name of a new folder, settings, log, checkpoints and the prior are written there, as by the command
-    `heatprior train`. Ctrl-C then saves a checkpoint before KeyboardInterrupt is raised, and `resume=True` goes on from
-    the last checkpoint, to the same bits: images and config may be left out, and must be the same if given.
+    Returns
+    -------
+    PatchPrior or GaussianMixturePrior
+        With a card that says how it was learnt.
 
     Examples
     --------

@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike
 
 from heatprior.arrays import FloatArray
 from heatprior.errors import InvalidInputError, PriorFileError
+from heatprior.kernels.row_bands import Progress, part_of
 from heatprior.priors.arguments import as_sigma
 from heatprior.priors.bands import (
     BandPrior,
@@ -48,6 +49,17 @@ class ConvolutionalPrior(BandPrior[Tiling]):
     """The sets of frequencies, xi_j (J,), the experts, and a card that says where they come from.
 
     Images `y` are (..., H, W) of any size, taken to be cyclic; `sigma` is one number or one per image.
+
+    Parameters
+    ----------
+    bands : BandsOf
+        The sets of frequencies, one for each expert, for images of any size.
+    norms : ndarray, (J,)
+        xi_j: how strongly a band responds.
+    experts : Experts
+        The mixtures on the responses.
+    card : mapping, optional
+        Where the prior comes from; kept in its file.
 
     Examples
     --------
@@ -93,7 +105,13 @@ class ConvolutionalPrior(BandPrior[Tiling]):
         return of_type(image_of(total, shape), y)
 
     def sample(
-        self, count: int, sigma: ArrayLike = 0.0, *, rng: np.random.Generator, shape: Shape = (SIDE, SIDE)
+        self,
+        count: int,
+        sigma: ArrayLike = 0.0,
+        *,
+        rng: np.random.Generator,
+        shape: Shape = (SIDE, SIDE),
+        progress: Progress | None = None,
     ) -> FloatArray:
         """Draws of noisy images of mean zero, (count, H, W), by Langevin dynamics: approximate, and slow.
 
@@ -107,10 +125,11 @@ class ConvolutionalPrior(BandPrior[Tiling]):
             return (self.denoised(y, level) - y) / level**2
 
         images = np.empty((count, *shape))
-        for image, wanted in zip(images, as_sigma(sigma, (count,)), strict=True):
+        for number, (image, wanted) in enumerate(zip(images, as_sigma(sigma, (count,)), strict=True)):
             last = max(float(wanted), LOWEST_SIGMA)
             levels = falling_levels(max(HIGHEST_SIGMA, last), last)
-            y = annealed_langevin(score, levels[0] * rng.standard_normal(shape), levels, rng=rng)
+            start, part = levels[0] * rng.standard_normal(shape), part_of(progress, number, count)
+            y = annealed_langevin(score, start, levels, rng=rng, progress=part)
             image[:] = y if wanted >= LOWEST_SIGMA else self.denoised(y, last)
         return np.asarray(images - images.mean(axis=(1, 2), keepdims=True))
 

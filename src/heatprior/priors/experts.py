@@ -27,10 +27,17 @@ LARGEST_SPREAD = 1e6  # of the logits of an expert: a weight of exp(−1e6) is z
 
 @dataclass(frozen=True, eq=False)
 class Experts:
-    """J mixtures of L components; `logits` (J, L) is the paper's ζ, w_j = softmax(ζ_j).
+    """J mixtures of L Gaussians in one dimension, with equidistant means: w_j = softmax(ζ_j).
 
     Everywhere `u` is (..., J), one response per expert, and `tau` broadcasts against it: the standard deviation of the
     noise on each response, at any value from 0 on.
+
+    Parameters
+    ----------
+    logits : ndarray, (J, L)
+        The paper's ζ.
+    reach : float
+        The means lie in ±reach: the paper's γ.
 
     Examples
     --------

@@ -18,10 +18,15 @@ ORTHOGONALITY_TOLERANCE = 1e-5  # largest cosine between two filters: a hundred 
 
 @dataclass(frozen=True, eq=False)
 class FilterBank:
-    """`matrix` (J, b·b): one filter k_j per row, pairwise orthogonal, of any positive norm.
+    """Filters k_j that are pairwise orthogonal, of any positive norm.
 
-    The paper's K is the transpose. With zero-mean filters J is at most b² − 1, and patches are described up to their
-    brightness.
+    The paper's K is the transpose of `matrix`. With zero-mean filters J is at most b² − 1, and patches are described up
+    to their brightness.
+
+    Parameters
+    ----------
+    matrix : ndarray, (J, b·b)
+        One filter per row.
 
     Examples
     --------

@@ -41,10 +41,21 @@ LEAST_WEIGHT = 1e-300  # of a component: none may be exactly zero
 
 @dataclass(frozen=True, eq=False)
 class GaussianMixturePrior:
-    """K covariances (K, d, d), G contrasts (G,), the logarithms of their weights (K, G), and a card.
+    """K covariances, each at G contrasts: f(p) = Σ_k Σ_g π_kg G(p; 0, c_g Σ_k).
 
-    Covariances are in the coordinates of the cosine basis without its constant, so d = b² − 1. Patches `y` are
-    (..., b·b), float32 or float64, with grey levels scaled to [0, 1]; results have the same type.
+    Covariances are in the coordinates of the cosine basis without its constant, so d = b² − 1. Patches `y` are (...,
+    b·b), float32 or float64, with grey levels scaled to [0, 1]; results have the same type.
+
+    Parameters
+    ----------
+    covariances : ndarray, (K, d, d)
+        Σ_k, the shapes.
+    log_weights : ndarray, (K, G)
+        log π_kg, up to a constant.
+    contrasts : ndarray, (G,), optional
+        c_g; one contrast of 1 if left out.
+    card : mapping, optional
+        Where the prior comes from; kept in its file.
 
     Examples
     --------

@@ -53,6 +53,15 @@ class PatchPrior:
     Patches `y` are (..., b·b), float32 or float64, with grey levels scaled to [0, 1]; results have the same type.
     `sigma` is the standard deviation of their noise, one number or one per patch.
 
+    Parameters
+    ----------
+    filters : FilterBank
+        J of them, on patches of b×b pixels.
+    experts : Experts
+        As many: the mixtures on the responses.
+    card : mapping, optional
+        Where the prior comes from; kept in its file.
+
     Examples
     --------
     >>> import numpy as np, heatprior as hp

@@ -27,6 +27,7 @@ SPLINE_STEP = 4  # only every fourth level is computed: in log sigma the changes
 LOG_SIGMA_STEP = 0.03  # between the tables for maps
 NEARLY_NONE = 0.005  # noise on a response, over the width of its experts, that is too weak to change it visibly
 APART = 96  # most patches in a run where they lie apart: runs are cells, and wide cells cost pieces of an image more
+LEVEL_DIGITS = 12  # of a noise level: channels whose levels differ by rounding alone share their tables
 TAIL_WIDTHS = 6.0  # beyond the outermost mean that the tables reach; further out the posterior mean is straight
 
 
@@ -46,7 +47,7 @@ def step_of_patch_prior(
     """
     filters, size = prior.filters.matrix, prior.filters.size
     if noise.is_constant:
-        tables = response_tables(prior, noise.lowest)
+        tables = response_tables(prior, float(f"{noise.lowest:.{LEVEL_DIGITS}g}"))
         average_changes(image, filters, tables, store, progress=progress, most=_longest_run(grid), grid=grid)
         return
 

@@ -23,7 +23,14 @@ from heatprior.priors.schedules import Schedules
 
 
 class Posterior(NamedTuple):
-    """Mean and variance, pixel by pixel, of the clean patch given the noisy one; both of the shape of the patches.
+    """Mean and variance, pixel by pixel, of the clean patch given the noisy one.
+
+    Attributes
+    ----------
+    mean : ndarray
+        Of the shape of the patches.
+    variance : ndarray
+        The same.
 
     Examples
     --------
@@ -90,9 +97,15 @@ class ImagePrior(DiffusedPrior, Protocol):
         ...
 
     def sample(
-        self, count: int, sigma: ArrayLike = 0.0, *, rng: np.random.Generator, shape: tuple[int, int] = (128, 128)
+        self,
+        count: int,
+        sigma: ArrayLike = 0.0,
+        *,
+        rng: np.random.Generator,
+        shape: tuple[int, int] = (128, 128),
+        progress: Progress | None = None,
     ) -> FloatArray:
-        """Independent draws of the noisy image, (count, H, W)."""
+        """Independent draws of the noisy image, (count, H, W); `progress` is told the part that is done."""
         ...
 
     def denoised(self, image: FloatArray, sigma: float) -> FloatArray:
@@ -208,6 +221,20 @@ class Prior(DiffusedPrior, Protocol):
 
 def tweedie(prior: DiffusedPrior, y: FloatArray, sigma: ArrayLike) -> FloatArray:
     """Posterior mean E[X | Y = y] = y + sigma² ∇ log f(y, t): Tweedie, Eq. (3).
+
+    Parameters
+    ----------
+    prior : DiffusedPrior
+        Any, on patches or on whole images.
+    y : ndarray
+        Noisy patches (..., b·b), or images (..., H, W), as the prior takes them.
+    sigma : array_like
+        Standard deviation of their noise: one number, or one per patch or image.
+
+    Returns
+    -------
+    ndarray
+        Of the shape of y.
 
     Examples
     --------

@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike
 
 from heatprior.arrays import FloatArray
 from heatprior.errors import InvalidInputError, PriorFileError
+from heatprior.kernels.row_bands import Progress
 from heatprior.priors.arguments import as_sigma
 from heatprior.priors.bands import (
     BandPrior,
@@ -48,6 +49,17 @@ class WaveletPrior(BandPrior[WaveletBasis]):
 
     Images `y` are (..., H, W), taken to be cyclic, their sides multiples of 2^levels; `sigma` is one number or one per
     image.
+
+    Parameters
+    ----------
+    bands : BandsOf
+        The bands of the basis, one for each expert.
+    norms : ndarray, (J,)
+        xi_j: how strongly a band responds.
+    experts : Experts
+        The mixtures on the coefficients.
+    card : mapping, optional
+        Where the prior comes from; kept in its file.
 
     Examples
     --------
@@ -114,7 +126,13 @@ class WaveletPrior(BandPrior[WaveletBasis]):
         return np.asarray(images + noise + self.synthesise(changes, images.shape[-2:]))
 
     def sample(
-        self, count: int, sigma: ArrayLike = 0.0, *, rng: np.random.Generator, shape: Shape = (SIDE, SIDE)
+        self,
+        count: int,
+        sigma: ArrayLike = 0.0,
+        *,
+        rng: np.random.Generator,
+        shape: Shape = (SIDE, SIDE),
+        progress: Progress | None = None,
     ) -> FloatArray:
         """Exact draws of noisy images, (count, H, W): every coefficient from its expert.
 
@@ -129,6 +147,8 @@ class WaveletPrior(BandPrior[WaveletBasis]):
             size = (count, height // stride, width // stride)
             tau = np.repeat(xi * sigmas, size[1] * size[2], axis=0)
             coefficients.append(expert.sample(len(tau), tau, rng=rng).reshape(size) / xi)
+            if progress is not None:
+                progress(len(coefficients) / len(self.norms))
         return self.synthesise(coefficients, (height, width))[:, : shape[0], : shape[1]]
 
     def denoised(self, image: FloatArray, sigma: float) -> FloatArray:

@@ -46,8 +46,23 @@ def adapt(
 ) -> GaussianMixturePrior:
     """The prior fitted to a noisy image, or to a folder of images of one kind, without any clean pixel.
 
-    `image`, `sigma`, `channel_axis` and `white` are those of `denoise`; every channel counts. The images of a folder
-    are turned grey, and `sigma` is then one number. `prior` must be a mixture of Gaussians, such as "mixture".
+    Parameters
+    ----------
+    prior : str, path or DiffusedPrior
+        A mixture of Gaussians, such as "mixture".
+    image : array_like, (..., H, W), or path
+        As in `denoise`; every channel counts. The images of a folder are turned grey.
+    sigma : array_like
+        As in `denoise`, in the units of the image; for a folder one number.
+    channel_axis : int, optional
+        As in `denoise`.
+    white : float, optional
+        As in `denoise`.
+
+    Returns
+    -------
+    GaussianMixturePrior
+        To be given to `denoise` and `restore`.
 
     Examples
     --------

@@ -63,31 +63,50 @@ def denoise(
 ) -> NDArray[Any] | DenoisedWithError:
     """The image without its Gaussian noise of standard deviation `sigma`; same type, shape and units as it came.
 
-    `image` is (..., H, W) of integers of up to 32 bits or of floats, or has one more axis, `channel_axis`; axes in
-    front are independent images. NaN and infinite pixels are missing: they have no influence, and are NaN in the
-    result. Results of integer type are rounded and clipped to it; floats are not clipped. Inside, all is float32.
+    Parameters
+    ----------
+    image : array_like, (..., H, W)
+        Integers of up to 32 bits, or floats; it may have one more axis, `channel_axis`. Axes in front are independent
+        images. NaN and infinite pixels are missing: they have no influence, and are NaN in the result. A dask array is
+        denoised block by block when it is computed, by default at one scale: see docs/large.md.
+    sigma : array_like, optional
+        In the units of the image: one number, one per channel, or a map, (H, W) or of the shape of the image. Without
+        it the noise is estimated, always with patch7 and mixture.
+    noise : str or NoiseProfile
+        What kind of noise is estimated, as in `estimate_noise`, which reports what was found; or the profile of a
+        camera. Correlated noise is exact for mixtures; other priors take it for white noise of the same strength.
+    quality : {"default", "fast", "best"}
+        docs/quality.md says what they take and give.
+    prior : str, path or DiffusedPrior, optional
+        The name of a shipped prior, the path of one, or any `DiffusedPrior` on square patches or on whole images
+        (`ImagePrior`), instead of the one that belongs to the quality. "auto" blends that one with an adapted mixture
+        and with itself at one scale, as far as Stein's risk says it helps this image; it takes many times as long.
+    method : {"hqs", "eb"}
+        Half-quadratic splitting, or one step of empirical Bayes: faster, less good.
+    adapt : bool
+        Fit the prior to the image first, without any clean pixel, if it is a mixture: better, and slower.
+    scales : int, optional
+        At how many sizes the image is denoised, at most: 2 means at half its size as well, where patches see twice as
+        far, and low frequencies are taken from there. By default as many as the image holds; 1 with "eb".
+    channel_axis : int, optional
+        Three channels are colours, decorrelated by an orthogonal mix. (Where their noise levels differ, the noise of
+        the mixed channels is correlated; each gets its right variance, and the correlation is ignored.) A fourth that
+        is transparency, most of it opaque or clear, stays as it is. Any other number of channels: each by itself.
+    white : float, optional
+        The value that stands for full scale, which the prior needs to know: 255, 65535 or 1.0 by type or, where the
+        image does not fill that, found by likelihood and range, one for all images of a stack.
+    return_error : bool
+        Return a `DenoisedWithError`, which takes twice the time.
+    progress : callable, optional
+        Called with the fraction done, 0 to 1.
 
-    `sigma` is in the units of the image: one number, one per channel, or a map, (H, W) or of the shape of the image.
-    Without it the noise is estimated, always with patch7 and mixture: `noise` says what kind it is, as in
-    `estimate_noise`, which reports what was found; or it is the `NoiseProfile` of a camera. Correlated noise is exact
-    for mixtures; other priors take it for white noise of the same strength.
-    `quality` is "fast", "default" or "best": docs/quality.md says what they take and give.
-    `prior` is the name of a shipped prior, the path of one, or any `DiffusedPrior` on square patches
-    or on whole images (`ImagePrior`), instead of the one that belongs to the quality. "auto" blends that one with an
-    adapted mixture as far as Stein's risk says it helps this image; it takes several times as long.
-    `method` is "hqs", half-quadratic splitting, or "eb", one step of empirical Bayes: faster, less good.
-    `adapt` fits the prior to the image first, without any clean pixel, if it is a mixture: better, and slower.
-    `scales` is at how many sizes the image is denoised, at most: 2 means at half its size as well, where patches see
-    twice as far, and low frequencies are taken from there. By default as many as the image holds; 1 with "eb".
-    `channel_axis`: three channels are colours, decorrelated by an orthogonal mix. (Where their noise levels differ, the
-    noise of the mixed channels is correlated; each gets its right variance, and the correlation is ignored.) A fourth
-    that is transparency, most of it opaque or clear, stays as it is. Any other number of channels: each by itself.
-    `white` is the value that stands for full scale, which the prior needs to know: 255, 65535 or 1.0 by type or, where
-    the image is far from filling that, by likelihood.
-    `return_error`: besides `.pixels`, the standard deviation of what is wrong with each of them, `.error`; the PSNR
-    that they should have, `.predicted`; and what was found of the noise, `.noise`. It takes twice the time.
-    `progress` is called with the fraction done, 0 to 1.
-    A dask array is denoised block by block when it is computed, at one scale: see docs/large.md.
+    Returns
+    -------
+    ndarray or DenoisedWithError
+        The image, of the type, shape and units of `image`: integers are rounded and clipped to their type, floats are
+        not clipped. Inside, all is float32. With `return_error`, that is `.pixels`, beside the standard deviation of
+        what is wrong with each of them, `.error`, the PSNR that they should have, `.predicted`, and the noise found,
+        `.noise`.
 
     Examples
     --------

@@ -20,7 +20,7 @@ from heatprior.noise.profiles import NoiseProfile, smooth_brightness
 from heatprior.noise_model import ConstantNoise, Noise, NoiseMap, mixed_noise
 from heatprior.pixels.channels import ALONE, COLOUR, is_alpha, mixed
 from heatprior.pixels.gaps import with_all_or_no_channel_missing
-from heatprior.pixels.inputs import as_channels, as_noise_level, as_pixels, as_white, warn_of_unlikely_units
+from heatprior.pixels.inputs import as_channels, as_noise_level, as_pixels, type_white, warn_of_unlikely_units
 from heatprior.restoration.adaptation import as_mixture
 from heatprior.restoration.blending import AUTO, blended
 from heatprior.restoration.options import Options
@@ -97,21 +97,22 @@ def planned(
             f"the image has shape {pixels.shape}, as colours have; give channel_axis=-1, or transpose it if it has none"
         )
     _check(options, sigma)
-    given = options.profile
     axis, white = options.channel_axis, options.white
-    full = as_white(white, pixels) if given is not None else full_scale(white, pixels, sigma, axis)
+    full = full_scale(white, pixels, sigma, axis)
+    given = None if options.profile is None else options.profile.at(full / type_white(pixels))
     report, profiles = None, [given] * int(np.prod(channels.shape[:-3]))
     if given is not None:
         sigma = given.channels[0].sigma * full  # where the profile says nothing
     elif sigma is None:
         estimating, progress = span_of(progress, 0.0, ESTIMATING_PART), span_of(progress, ESTIMATING_PART, 1.0)
-        report = estimate_noise(pixels, str(options.noise), channel_axis=axis, white=full, progress=estimating)
-        sigma, profiles = report.sigma, list(report.profiles)
+        report = estimate_noise(pixels, str(options.noise), channel_axis=axis, white=white, progress=estimating)
+        sigma = report.sigma
+        profiles = [own if own is None else own.at(full / type_white(pixels)) for own in report.profiles]
     sigmas = np.broadcast_to(as_noise_level(sigma, pixels, options.channel_axis, full), channels.shape)
     if report is None:
         warn_of_unlikely_units(sigma, pixels, full)
     denoise_channel, card = _denoiser(options, correlated=any(profile is not None for profile in profiles))
-    has_alpha = options.channel_axis is not None and is_alpha(channels, full)
+    has_alpha = options.channel_axis is not None and is_alpha(channels)
     plan = Plan(
         pixels, options.channel_axis, sigmas, profiles, full, denoise_channel, card, options.method, report, has_alpha
     )
@@ -140,8 +141,9 @@ def _denoiser(options: Options, *, correlated: bool) -> tuple[Denoiser, Mapping[
         usual, card = _denoiser(replace(options, prior=None), correlated=correlated)
         if correlated:
             return usual, card
-        fitted, _ = _denoiser(replace(options, prior=None, quality="default", adapt=True), correlated=False)
-        return blended(usual, fitted), card
+        changes: list[dict[str, Any]] = [{"quality": "default", "adapt": True}, {"scales": 1}]
+        others = [_denoiser(replace(options, prior=None, **change), correlated=False)[0] for change in changes]
+        return blended(usual, *others), card
     name = prior_name(options.quality, density=options.adapt, correlated=correlated)
     chosen = shipped(name) if options.prior is None else options.prior
     model = as_mixture(chosen) if options.adapt else as_prior(chosen)

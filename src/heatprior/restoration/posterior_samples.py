@@ -48,9 +48,27 @@ def posterior_samples(
     rng: np.random.Generator,
     white: float | None = None,
 ) -> FloatArray:
-    """Draws of the clean image given a grey one (H, W) with noise `sigma`: (count, H, W), floats in its units.
+    """Draws of the clean image given a grey one with noise `sigma`.
 
-    `sigma`, `prior` and `white` are those of `denoise`; the prior is one of patches, a mixture, or a wavelet prior.
+    Parameters
+    ----------
+    image : array_like, (H, W)
+        A grey image, as in `denoise`.
+    sigma : float
+        The standard deviation of its noise, in its units.
+    count : int
+        How many draws.
+    prior : str, path or DiffusedPrior
+        One of patches, a mixture, or a wavelet prior.
+    rng : numpy.random.Generator
+        Where chance comes from.
+    white : float, optional
+        As in `denoise`.
+
+    Returns
+    -------
+    ndarray, (count, H, W)
+        Floats in the units of the image.
 
     Examples
     --------

@@ -40,6 +40,19 @@ FAINT, GLARING = 0.02, 0.6  # standard deviation of an image, grey levels being 
 class Surprise:
     """How unlike noisy photographs an image is, as `surprise` finds it.
 
+    Attributes
+    ----------
+    p : ndarray, (H, W)
+        The part of patches of photographs that are less likely than the patch around each pixel.
+    strange : float
+        Part of the patches with p < 0.01; one per cent in photographs.
+    plain : float
+        Part of them with p > 0.99.
+    noise : float
+        The noise that was found, over what was told.
+    reason : str
+        What the image looks like, in a few words; empty if nothing is unusual.
+
     Examples
     --------
     >>> import numpy as np, heatprior as hp
@@ -49,11 +62,11 @@ class Surprise:
     ((64, 64), True)
     """
 
-    p: FloatArray  # (H, W): the part of patches of photographs that are less likely than the patch around each pixel
-    strange: float  # part of the patches with p < 0.01; one per cent in photographs
-    plain: float  # part of them with p > 0.99
-    noise: float  # the noise that was found, over what was told
-    reason: str  # what the image looks like, in a few words; empty if nothing is unusual
+    p: FloatArray
+    strange: float
+    plain: float
+    noise: float
+    reason: str
 
 
 def surprise(
@@ -63,10 +76,23 @@ def surprise(
     prior: str | PathLike[str] | DiffusedPrior = "mixture",
     white: float | None = None,
 ) -> Surprise:
-    """How unlike photographs a grey image (H, W) with noise of standard deviation `sigma` is, place by place.
+    """How unlike photographs a grey image with noise of standard deviation `sigma` is, place by place.
 
-    `sigma` and `white` are those of `denoise`. The prior needs a table of what photographs give on its card, as the
-    shipped `mixture` has. At most some thousand patches, spread evenly, are looked at.
+    Parameters
+    ----------
+    image : array_like, (H, W)
+        A grey image, as in `denoise`. At most some thousand patches, spread evenly, are looked at.
+    sigma : float
+        In the units of the image.
+    prior : str, path or DiffusedPrior
+        One with a table of what photographs give on its card, as the shipped `mixture` has.
+    white : float, optional
+        As in `denoise`.
+
+    Returns
+    -------
+    Surprise
+        Probabilities place by place, how much is unusual, and what it looks like.
 
     Examples
     --------
