@@ -1,8 +1,10 @@
 """One prior, one file: what is saved comes back, and what is no prior is refused in one line that names the file."""
 
 import json
+import os
 import struct
 from contextlib import suppress
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,7 +13,7 @@ from hypothesis import strategies as st
 from safetensors.numpy import save_file
 
 from examples import patch_prior
-from heatprior import PatchPrior, PriorFileError, load
+from heatprior import PatchPrior, PriorFileError, files, load
 
 PRIOR = patch_prior(3, 4, 9)
 CARD = {"name": "test", "made": "by hand, σ² × 2", "steps": 3, "nested": {"sigma": [0.0, 0.4]}}
@@ -45,6 +47,39 @@ def refusal(path):
     assert "\n" not in message
     assert str(path) in message
     return message
+
+
+def file_that_gets_the_name(monkeypatch, write):
+    """Whether what is renamed is the file that was begun, by its inode, and what else is in the folder then."""
+    seen = []
+    begun, rename = files._begun, Path.replace
+
+    def remembered(path):
+        handle, temporary = begun(path)
+        seen.append(os.fstat(handle))
+        return handle, temporary
+
+    def looked_at(self, target):
+        assert os.path.samestat(seen[-1], self.stat()), "another file has the temporary name"
+        return rename(self, target)
+
+    monkeypatch.setattr(files, "_begun", remembered)
+    monkeypatch.setattr(Path, "replace", looked_at)
+    write()
+    return len(seen)
+
+
+def test_what_a_kill_would_leave_of_a_prior_has_the_name_that_the_next_run_looks_for(path, monkeypatch):
+    """A writer that makes a hidden file of its own, and renames that, leaves one that nobody knows."""
+    assert file_that_gets_the_name(monkeypatch, lambda: PRIOR.save(path)) == 1
+
+    def by_itself():
+        with files.replacing(path) as temporary:
+            (elsewhere := path.with_name(".tmp")).write_bytes(b"")
+            os.rename(elsewhere, temporary)
+
+    with pytest.raises(AssertionError, match="another file"):
+        file_that_gets_the_name(monkeypatch, by_itself)
 
 
 def test_a_prior_comes_back_in_single_precision_with_its_card(path):

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save_file
+from safetensors.numpy import save
 
 from heatprior.errors import InvalidInputError, PriorFileError
 from heatprior.files import replacing
@@ -52,11 +52,8 @@ def write_prior_file(path: Path, contents: PriorFile) -> None:
     tensors = {
         name: np.ascontiguousarray(array) for name, array in contents.tensors.items()
     }  # it takes memory as it is
-    with replacing(path) as temporary:
-        try:
-            save_file(tensors, str(temporary), metadata={FORMAT: text})
-        except SafetensorError as error:  # its word for a full disk
-            raise OSError(str(error)) from error
+    with replacing(path) as temporary:  # not save_file, which writes to a hidden file of its own: a kill would leave it
+        temporary.write_bytes(save(tensors, metadata={FORMAT: text}))
 
 
 def read_prior_file(path: Path) -> PriorFile:

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save_file
+from safetensors.numpy import save
 
 from heatprior.arrays import FloatArray
 from heatprior.errors import InvalidInputError, OutputFileError, TrainingError
@@ -172,10 +172,7 @@ class Run:
     def _save(self, loop: Loop, settings: RunSettings) -> None:
         arrays = {name: np.ascontiguousarray(array) for name, array in loop.state().items()}
         with self._writing(CHECKPOINT), replacing(self.folder / CHECKPOINT) as temporary:
-            try:
-                save_file(arrays, str(temporary), metadata={HEADER: settings.to_json()})
-            except SafetensorError as error:  # its word for a full disk
-                raise OSError(str(error)) from error
+            temporary.write_bytes(save(arrays, metadata={HEADER: settings.to_json()}))
 
     @contextmanager
     def _writing(self, name: str) -> Iterator[None]:
