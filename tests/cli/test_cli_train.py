@@ -311,12 +311,10 @@ def test_an_interruption_saves_and_tells_how_to_go_on(workplace: Path, number: s
 
 
 def test_a_full_disk_is_one_line(run: Run, workplace: Path, monkeypatch: pytest.MonkeyPatch):
-    from heatprior.learning import runs
-
     def fill(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(runs, "save_file", fill)
+    monkeypatch.setattr(Path, "write_bytes", fill)
     assert_refused(run("train", "photos", "-o", "mine", *QUICK), "make room, then resume the run")
     assert not list((workplace / "mine").glob(".*"))
     monkeypatch.undo()

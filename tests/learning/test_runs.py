@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from safetensors.numpy import load_file
 from synthetic import folder_of_images
 
 import heatprior as hp
-from heatprior.learning import logs, runs
+from heatprior.learning import logs
 from heatprior.learning import loop as loop_module
 from heatprior.learning.gathering import gather
 from heatprior.learning.logs import COLUMNS
@@ -136,7 +137,7 @@ def test_a_full_disk_is_an_error_that_says_how_to_go_on(tmp_path, photos, monkey
         if event.step == 30 and not saved:
             saved.append((run.folder / "checkpoint.safetensors").read_bytes())
             if name == "checkpoint.safetensors":
-                monkeypatch.setattr(runs, "save_file", full)
+                monkeypatch.setattr(Path, "write_bytes", full)
             elif name == "log.csv":
                 monkeypatch.setattr(logs.csv, "writer", full)
             else:
