@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import multiprocessing
 import os
 import shutil
 import signal
@@ -31,11 +32,13 @@ from heatprior.records import write_record
 
 tqdm.monitor_interval = 0  # which is a thread
 tqdm.set_lock(threading.RLock())  # its own is shared by processes, and a killed one may hold it
+multiprocessing.set_start_method("spawn")  # else numba has such a lock, too, and takes it at every loop over pieces
 DENOISE = ["denoise", "images", "-o", "out", "--sigma", "20", "--prior", "dct3.safetensors", "--method", "eb"]
 TRAIN = ["train", "images", "-o", "run", "--size", "3", "--components", "9", "--batch", "50", "--checkpoint", "0"]
 STEPS = ["--steps", "12"]
 RESULT = "prior.safetensors"
 KINDS = ("denoise", "train")
+PATIENCE = 600.0  # seconds until a command that nobody kills counts as hanging; it works for less than one
 
 
 def prepare(folder: Path) -> None:
@@ -79,7 +82,14 @@ def perform(arguments: list[str], folder: Path) -> None:
 
 def finished(arguments: list[str], folder: Path) -> int:
     """The exit code of a command that runs to its end."""
-    return os.waitstatus_to_exitcode(os.waitpid(started(arguments, folder), 0)[1])
+    child, start = started(arguments, folder), time.monotonic()
+    while (ended := os.waitpid(child, os.WNOHANG))[0] == 0:
+        if time.monotonic() > start + PATIENCE:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+            raise SystemExit(f"{arguments[0]} hangs after an earlier one was killed")
+        time.sleep(0.001)
+    return os.waitstatus_to_exitcode(ended[1])
 
 
 def killed(arguments: list[str], folder: Path, delay: float) -> bool:

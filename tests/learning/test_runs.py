@@ -229,7 +229,7 @@ def test_a_run_that_is_killed_and_resumed_ends_bit_identical(tmp_path, photos, k
     subprocess.run([*command, str(whole), *settings], check=True, capture_output=True)
 
     process = subprocess.Popen([*command, str(killed), *settings], stdout=subprocess.DEVNULL)
-    while not (killed / "log.csv").exists():
+    while process.poll() is None and not (killed / "log.csv").exists():
         time.sleep(0.01)
     time.sleep(random.uniform(0.0, 0.5))
     process.send_signal(signal.SIGKILL)
