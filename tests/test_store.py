@@ -76,7 +76,7 @@ def test_what_a_kill_would_leave_of_a_prior_has_the_name_that_the_next_run_looks
     def by_itself():
         with files.replacing(path) as temporary:
             (elsewhere := path.with_name(".tmp")).write_bytes(b"")
-            os.rename(elsewhere, temporary)
+            elsewhere.rename(temporary)
 
     with pytest.raises(AssertionError, match="another file"):
         file_that_gets_the_name(monkeypatch, by_itself)

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
+from pieces_of_images import noise_in, pieces
 
 from examples import gaussian_mixture, patch_prior
 from heatprior.errors import InvalidInputError
-from heatprior.noise_model import ConstantNoise, NoiseMap
 from heatprior.priors import mixture_step
 from heatprior.restoration import local_scales
 from heatprior.restoration.local_scales import (
@@ -47,19 +47,6 @@ def noisy(shape):
     image[20:60, 150:260] = np.nan  # wider than is filled
     image[RNG.random(shape) < 0.01] = np.nan
     return image
-
-
-def noise_in(levels, here):
-    if levels is None:
-        return ConstantNoise(0.1)
-    part = levels[here]
-    return NoiseMap(part.__getitem__, float(levels.min()), float(levels.max()))
-
-
-def pieces(shape, rows, columns):
-    for top in range(0, shape[0], rows):
-        for left in range(0, shape[1], columns):
-            yield slice(top, min(top + rows, shape[0])), slice(left, min(left + columns, shape[1]))
 
 
 def in_pieces(way, image, levels, rows, columns):
