@@ -1,11 +1,12 @@
 """The weights of the paper's priors by maximum likelihood, filters held: what that does to each claim of the paper.
 
-    python experiments/refit_weights.py [--data DIR] [--save DIR] [PRIOR ...]
+    python experiments/refit_weights.py [--data DIR] [--ship] [PRIOR ...]
 
 Weights are fitted to patches of the training images under noise of σ from 0 to 0.4, as in the paper's training. Before
 and after: how far experts are from marginals (middle and outer 1 %), the normalised error of the density, distances of
 responses and norms of samples, the mean log-density of noisy patches of validation images, and the mean PSNR on crops
-of eight validation images in one step. Writes experiments/results/refit_weights.json.
+of eight validation images in one step. Writes experiments/results/refit_weights.json, and with --ship the priors, as
+PRIOR-density, into the package.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from heatprior.records import write_record
 from heatprior.reproduction import potentials, samples
 from heatprior.reproduction.bench import Bench
 from heatprior.reproduction.published import SIGMAS
+from heatprior.zoo import FOLDER
 
 SEED = 3
 PRIORS = ["patch7"]
@@ -40,6 +42,12 @@ ROUNDS = 300
 CROP, IMAGES = slice(80, 240), 8
 HELD_OUT = 50_000  # patches of validation images
 RESULT = Path(__file__).parent / "results" / "refit_weights.json"
+
+
+def card_of(name: str, prior: PatchPrior) -> dict[str, Any]:
+    """That of the prior, without what was calibrated with its weights."""
+    kept = {key: prior.card[key] for key in ("hqs", "made", "trained on", "training") if key in prior.card}
+    return {**kept, "name": f"{name}-density", "weights": f"by maximum likelihood over {len(FITTED)} noise levels"}
 
 
 def log_densities(prior: PatchPrior, data: Path | None) -> list[float]:
@@ -85,7 +93,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("priors", nargs="*", default=PRIORS, metavar="PRIOR")
     parser.add_argument("--data", type=Path)
-    parser.add_argument("--save", type=Path, help="folder for the priors that are refitted")
+    parser.add_argument("--ship", action="store_true", help="put them into the package")
     arguments = parser.parse_args()
     files = bsds500.validation(arguments.data)[:IMAGES]
     crops = [(read_grey(file)[CROP, CROP] / 255).astype(np.float32) for file in files]
@@ -94,9 +102,9 @@ def main() -> None:
         bench = Bench(arguments.data)
         prior = bench.prior(name)
         patches = bench.clean_patches(prior.filters.size, PATCHES, SEED)
-        after = refit_weights(prior, patches, list(FITTED), ROUNDS, {"name": f"{name}, weights by likelihood"})
+        after = refit_weights(prior, patches, list(FITTED), ROUNDS, card_of(name, prior))
         with tempfile.TemporaryDirectory() as folder:
-            path = (arguments.save or Path(folder)) / f"{name}-refitted.safetensors"
+            path = (FOLDER if arguments.ship else Path(folder)) / f"{name}-density.safetensors"
             after.save(path)
             both = {"before": bench.path(name), "after": path}
             rows[name] = {when: figures_of(name, file, arguments.data, crops) for when, file in both.items()}

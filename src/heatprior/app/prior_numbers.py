@@ -18,7 +18,7 @@ from heatprior.pixels.inputs import as_white, in_unit_range
 from heatprior.priors.patch import PatchPrior
 from heatprior.zoo import load_patch_prior
 
-SHOWN = ("patch7", "patch15", "patch7-single", "denoise7", "denoise15", "dct7")  # those with filters
+SHOWN = ("patch7", "patch7-density", "patch15", "patch7-single", "denoise7", "denoise15", "dct7")  # those with filters
 MOST_FILTERS = 112  # as many as the paper shows
 POINTS, FINE_POINTS = 81, 241  # of a curve
 GRID = (6, 10)  # samples, down and across
