@@ -10,6 +10,7 @@ Gaussians are exact under any covariance. Here a photograph gets noise that was 
 import matplotlib.pyplot as plt
 import numpy as np
 import skimage.data
+import skimage.metrics
 from scipy.ndimage import gaussian_filter
 
 import heatprior as hp
@@ -26,16 +27,12 @@ print("kind of noise:", ", ".join(report.models))
 # %%
 # Taken for white noise it is hardly seen, and stays.
 
-
-def psnr(image):
-    return skimage.metrics.peak_signal_noise_ratio(clean, image)
-
-
+psnr = skimage.metrics.peak_signal_noise_ratio
 names = ("noisy", "as white noise", "correlated noise")
 figure, axes = plt.subplots(1, 4, figsize=(13, 3.6), layout="constrained")
 for panel, image, name in zip(axes, (noisy, as_white, denoised), names, strict=False):
     panel.imshow(image[40:168, 60:188])
-    panel.set_title(f"{name}, {psnr(image):.1f} dB")
+    panel.set_title(f"{name}, {psnr(clean, image):.1f} dB")
 axes[3].imshow(clean[40:168, 60:188])
 axes[3].set_title("clean")
 for panel in axes:
