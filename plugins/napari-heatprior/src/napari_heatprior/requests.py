@@ -39,7 +39,8 @@ class Request:
         if is_lazy(data):
             if self.noise_map or self.error_map:
                 raise hp.InvalidInputError("maps of noise and error are for layers in memory; leave them out")
-            denoised = hp.denoise(ordered, sigma, quality=self.quality, adapt=self.adapt, **known)
+            known |= found_once(ordered, sigma, channel_axis)
+            denoised = hp.denoise(ordered, quality=self.quality, adapt=self.adapt, **known)
             return {"denoised": self.axes.back(denoised)}
         if self.noise_map:
             report = hp.estimate_noise(ordered, **known)
@@ -53,6 +54,18 @@ class Request:
         else:
             maps["denoised"] = hp.denoise(ordered, sigma, **wanted)
         return {name: np.ascontiguousarray(self.axes.back(values)) for name, values in maps.items()}
+
+
+def found_once(data: Any, sigma: float | None, channel_axis: int | None) -> dict[str, Any]:
+    """Noise level and full scale of a dask array, by squares spread over it: now, not for every plane that is shown."""
+    try:
+        report = hp.estimate_noise(data, channel_axis=channel_axis)
+    except hp.InvalidInputError:
+        if sigma is None:
+            raise
+        return {"sigma": sigma}  # nothing is to be seen in those squares
+    levels = [channel.level.sigma * report.white for channel in report.channels]
+    return {"sigma": (levels if len(levels) > 1 else levels[0]) if sigma is None else sigma, "white": report.white}
 
 
 def is_lazy(data: Any) -> bool:
