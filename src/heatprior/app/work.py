@@ -32,7 +32,9 @@ def estimate(picture: OpenedPicture, number: int, progress: Progress) -> dict[st
         progress=span_of(progress, 0.0, ESTIMATING),
     )
     found: list[str] = []
-    for channel, pixels in zip(report.channels, as_channels(frame, picture.channel_axis), strict=True):
+    channels = as_channels(frame, picture.channel_axis)
+    for done, (channel, pixels) in enumerate(zip(report.channels, channels, strict=True)):
+        progress(ESTIMATING + (1.0 - ESTIMATING) * done / len(channels))
         found += doubts_of(channel, in_unit_range(pixels, report.white), PATCH)
     progress(1.0)
     kinds = {NUMBER.sub("#", doubt): doubt for doubt in reversed(found)}  # of those that differ in a figure, the first

@@ -162,6 +162,8 @@ def _image_noise(
         found = correlated_noise([channels], full, first, doubtful=noise == "auto")
         if found is not None and (noise == "correlated" or found.is_correlated):
             return _correlated_channels(channels, full, found), found.profile
+        if first is not None:
+            first(1.0)  # whoever cancels does not wait for the rest
     count = len(channels)
     kind = "constant" if noise == "correlated" else noise
     return [
