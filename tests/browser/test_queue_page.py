@@ -34,6 +34,30 @@ def test_a_queue_does_what_can_be_done_and_tells_the_rest(open_page, pictures, d
         assert archive.read(name) == denoised(name, "--sigma", "5200", "--fast")
     page.click(".queue-list li:last-child button")
     until(page, "document.getElementById('name').textContent === 'stack.tif'")
+    assert page.input_value("#sigma") == "5200"  # the settings are for all of them
+
+
+def test_other_settings_begin_the_queue_again_and_clearing_ends_it(open_page, pictures, denoised):
+    page = open_page(expected=REFUSED)
+    page.set_input_files("#files", str(pictures / "small.png"))
+    until(page, "document.getElementById('name').textContent === 'small.png'")
+    choose(page, sigma="20", quality="fast")
+    for _ in range(2):
+        drop(page, pictures / "small.png", pictures / "text.png")
+    for sigma in ("20", "30"):
+        choose(page, sigma=sigma)
+        page.click("#queue-start")
+        counted(page, "2 of 4")
+        archive = saved_archive(page)
+        assert archive.namelist() == ["small-2.png", "small.png"]  # of one name, and both kept
+        assert {archive.read(name) for name in archive.namelist()} == {
+            denoised("small.png", "--sigma", sigma, "--fast")
+        }
+    page.click("#queue-clear")
+    assert page.is_hidden("#queue")
+    drop(page, pictures / "small.png", pictures / "colour.jpg")
+    counted(page, "0 of 2")
+    assert page.is_disabled("#queue-save")
 
 
 def test_a_folder_keeps_its_places_and_two_files_of_one_name_do_not_meet(page, pictures, denoised, tmp_path):

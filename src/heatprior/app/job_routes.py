@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 import zipfile
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -103,8 +104,15 @@ async def save_all(request: Request) -> Response:
     return FileResponse(path, filename="denoised.zip", media_type="application/zip")
 
 
+async def drop_saved(request: Request) -> Response:
+    """The queue was cleared: its results go."""
+    await run_in_threadpool(shutil.rmtree, tab_of(request).folder / SAVED, ignore_errors=True)
+    return JSONResponse({})
+
+
 ROUTES = [
     Route("/tabs/{tab}/saved.zip", save_all, methods=["GET"]),
+    Route("/tabs/{tab}/saved.zip", drop_saved, methods=["DELETE"]),
     Route("/tabs/{tab}/jobs/{job}", job_news, methods=["GET"]),
     Route("/tabs/{tab}/jobs/{job}/cancel", cancel_job, methods=["POST"]),
     Route("/tabs/{tab}/pictures/{picture}/jobs", begin_job, methods=["POST"]),

@@ -106,8 +106,7 @@ def _noise_levels(picture: OpenedPicture, frame: int) -> FloatArray:
 
 def _as_map(levels: FloatArray, region: Region) -> Shown:
     """A region of a map (H, W), in colours."""
-    low, high = ends_of(levels)
-    low = min(low, 0.9 * high)  # nearly constant ones look so
+    low, high = 0.0, ends_of(levels)[1]  # from nothing on, so that nearly constant levels look so
     rows, columns = (slice(part.start * region.step, None, region.step) for part in region.reduced)
     height, width = (part.stop - part.start for part in region.reduced)
     part = levels[rows, columns][:height, :width]

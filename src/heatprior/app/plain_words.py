@@ -24,7 +24,8 @@ def noise_in_words(noise: FrameNoise, full_scale: float | None = None) -> dict[s
     levels = [float(level) for level in noise.levels]
     sigma = float(np.sqrt(np.mean(np.square(levels))))
     part = sigma / white
-    headline = f"σ ≈ {_short(sigma)} of {_short(white)}"
+    full = f"{white:.3g}" if white < 1000 else f"{white:.0f}"
+    headline = f"σ ≈ {_short(sigma)} of {full}"
     sentences = [_amount(part)]
     if noise.from_part:
         sentences.append("From the middle of the picture; the whole is being looked at.")
@@ -55,8 +56,8 @@ def _amount(part: float) -> str:
 
 
 def _short(value: float) -> str:
-    """Three digits, and no powers of ten in large numbers."""
-    return f"{value:.3g}" if value < 1000 else f"{value:.0f}"
+    """Three digits, also if the last is 0, and no powers of ten in large numbers."""
+    return f"{value:#.3g}".removesuffix(".") if value < 1000 else f"{value:.0f}"
 
 
 def _details(noise: FrameNoise, levels: list[float]) -> list[str]:
@@ -74,7 +75,7 @@ def _details(noise: FrameNoise, levels: list[float]) -> list[str]:
     if report.profile is not None:
         sentences += _correlated(report.profile)
     if kinds == {"constant"}:
-        sentences.append("The same everywhere.")
+        sentences.append("The same everywhere: the noise map gives no reason to think otherwise.")
     if "affine" in kinds:
         lines = [channel.affine for channel in report.channels if channel.model == "affine" and channel.affine]
         grows = all(line.gain > 0 for line in lines)

@@ -13,8 +13,9 @@ async function ask(path, options = {}) {
   try {
     answer = await fetch(`/api${path}`, { ...options, headers: { "x-heatprior-token": token, ...options.headers } });
   } catch (error) {
-    if (error.name !== "AbortError") for (const tell of whenLost) tell();
-    throw error;
+    if (error.name === "AbortError") throw error;
+    for (const tell of whenLost) tell();
+    throw new Error("the server cannot be reached");
   }
   if (answer.status === 204) throw new Superseded();
   if (!answer.ok) {
@@ -83,6 +84,7 @@ export function saveBlob(blob, name) {
 const download = async (path, name) => saveBlob(await (await ask(path)).blob(), name);
 export const save = (picture, result, name) =>
   download(inTab(`/pictures/${picture}/save?${new URLSearchParams({ result, name })}`), name);
+export const dropSaved = () => ask(inTab("/saved.zip"), { method: "DELETE" });
 export const saveAll = () => download(inTab("/saved.zip"), "denoised.zip");
 
 export async function pngOf(path) {

@@ -15,6 +15,10 @@ export class Denoise {
     done: "Denoised as a whole",
     start: "Denoise all of it",
     idle: "On the screen is a quick look.",
+    missing: {
+      noise: "The noise of the whole picture is still being estimated",
+      error: "Tick “Estimate the error of each pixel”, and wait for the whole picture",
+    },
   };
 
   constructor(bench) {
@@ -35,9 +39,11 @@ export class Denoise {
     for (const name of ["sigma", "quality", "adapt", "error"]) id(name).addEventListener("change", () => this.changed());
   }
 
-  forget() {
-    id("sigma").value = "";
-    id("strength").value = 0;
+  forget(_, keeps) {
+    if (!keeps) {
+      id("sigma").value = "";
+      id("strength").value = 0;
+    }
     this.noise = null;
     this.known = false;
     id("noise-headline").textContent = "looking…";

@@ -2,10 +2,11 @@
 
 import * as api from "./api.js";
 import { Mask } from "./mask.js";
-import { id } from "./words.js";
+import { capital, id } from "./words.js";
 
 const FIELDS = ["blur", "width", "length", "degrees", "factor", "restore-sigma"];
 const OF_TASK = { deblur: ["blur", "width", "length", "degrees"], inpaint: [], upscale: ["factor"] };
+const TOO_LARGE = "this picture is too large to paint on; use heatprior inpaint";
 const DOING = {
   deblur: ["Deblurring", "Deblurred", "Deblur it"],
   inpaint: ["Filling in", "Filled in", "Fill it in"],
@@ -40,12 +41,17 @@ export class Restore {
 
   get words() {
     const [doing, done, start] = DOING[this.name];
-    const idle = this.name === "inpaint" && this.mask.isEmpty ? "Paint over what is to be filled in." : "It is begun when you ask for it.";
-    return { before: "before", after: "restored", difference: "changed", doing, done, start, idle };
+    const paint = this.mask.isTooLarge ? `${capital(TOO_LARGE)}.` : "Paint over what is to be filled in.";
+    const idle = this.name === "inpaint" && this.mask.isEmpty ? paint : "It is begun when you ask for it.";
+    const missing = { wipe: `${start} first`, denoised: `${start} first`, difference: `${start} first` };
+    if (this.bench.current?.factor > 1) missing.difference = "A picture of another size has no difference";
+    return { before: "before", after: "restored", difference: "changed", doing, done, start, idle, missing };
   }
 
   forget({ width, height }) {
+    id("restore-sigma").value = ""; // it was in the units of another picture
     this.mask.reset(width, height);
+    for (const name of ["mask-clear", "mask-choose", "mask-save"]) id(name).disabled = this.mask.isTooLarge;
     this.sent = -1; // the version of the mask that the server has
     this.brushChanged();
   }
@@ -75,7 +81,7 @@ export class Restore {
   }
 
   async job(picture) {
-    if (this.name === "inpaint" && this.mask.isTooLarge) throw new Error("this picture is too large to paint on; use heatprior inpaint");
+    if (this.name === "inpaint" && this.mask.isTooLarge) throw new Error(TOO_LARGE);
     if (this.name === "inpaint" && !this.mask.isEmpty && this.sent !== this.mask.version) {
       await api.giveMask(picture.picture, await this.mask.png());
       this.sent = this.mask.version;

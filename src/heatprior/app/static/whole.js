@@ -3,6 +3,8 @@
 import * as api from "./api.js";
 import { duration, id, say } from "./words.js";
 
+const FAILED = "It did not work; the reason stands above.";
+
 export class Whole {
   // bench: { picture, task, problem(error), finished(news) }
   constructor(bench) {
@@ -55,13 +57,13 @@ export class Whole {
         task.result = { ...news, name: news.result, key, target: news.target ?? picture.target };
         this.bench.finished();
       } else {
-        this.idle(news.state === "cancelled" ? `Cancelled. ${task.words.idle}` : "It did not work:");
+        this.idle(news.state === "cancelled" ? `Cancelled. ${task.words.idle}` : FAILED);
         if (news.state === "failed") this.bench.problem(new Error(news.error));
       }
     } catch (error) {
       if (this.running !== mine) return;
       this.running = null;
-      this.idle("It did not work:");
+      this.idle(FAILED);
       this.bench.problem(error);
     }
   }

@@ -13,7 +13,7 @@ const COMPUTED = ["denoised", "difference", "error"];
 
 export class Workbench {
   // A task has: words { before, after, difference, doing, done, start, idle }, modes(), key(), job(picture), asked(layer) →
-  // what is sent for a layer, `result` once there is one; forget(picture) for a new picture, begin() and leave() when it
+  // what is sent for a layer, `result` once there is one; forget(picture, keepsSettings) for a new picture, begin() and leave() when it
   // comes onto the stage and goes, and perhaps frameChanged() and finished().
   constructor() {
     this.picture = null;
@@ -29,7 +29,7 @@ export class Workbench {
 
   setTasks(tasks) {
     this.tasks = tasks;
-    this.queue = new Queue((file) => this.open(file), () => tasks.denoise.choice(), (text) => say(text));
+    this.queue = new Queue((file, keeps) => this.open(file, keeps), () => tasks.denoise.choice(), (text) => say(text));
     this.setTask("denoise");
   }
 
@@ -53,6 +53,7 @@ export class Workbench {
     id("choose").addEventListener("click", () => id("files").click());
     id("choose-folder").addEventListener("click", () => id("folder").click());
     id("close").addEventListener("click", () => id("files").click());
+    id("close-folder").addEventListener("click", () => id("folder").click());
     for (const name of ["files", "folder"])
       id(name).addEventListener("change", () => {
         this.take([...id(name).files]);
@@ -77,12 +78,14 @@ export class Workbench {
   take(files) {
     if (files.length === 0) return;
     if (files.length === 1 && !this.queue.entries.length) return this.open(files[0]);
+    const before = this.queue.entries.length;
     this.queue.add(files);
-    if (!this.picture) this.queue.show(0);
+    const isOne = this.queue.entries.length === before + 1; // one more is looked at, of several only the first at all
+    if (this.queue.entries.length > before && (isOne || !this.picture)) this.queue.show(before);
   }
 
-  // A file, or null for the example.
-  async open(file) {
+  // A file, or null for the example; the settings for the noise are kept if it belongs with the one before.
+  async open(file, keeps = false) {
     this.problem(null);
     performance.mark("given");
     const mine = (this.opening = {});
@@ -94,7 +97,7 @@ export class Workbench {
       if (unwanted) api.dropPicture(unwanted.picture).catch(() => {});
       if (this.opening !== mine) return;
       this.opening = null;
-      this.begin(about);
+      this.begin(about, keeps);
     } catch (error) {
       if (this.opening !== mine) return;
       this.opening = null;
@@ -103,7 +106,7 @@ export class Workbench {
     this.tellBusy();
   }
 
-  begin(about) {
+  begin(about, keeps) {
     this.whole.abandon();
     this.task.leave();
     this.picture = about;
@@ -111,7 +114,7 @@ export class Workbench {
     this.first = true;
     for (const task of Object.values(this.tasks)) {
       task.result = null;
-      task.forget(about);
+      task.forget(about, keeps);
     }
     id("drop").hidden = true;
     for (const name of SHOWN_WITH_A_PICTURE) id(name).hidden = false;
@@ -132,6 +135,7 @@ export class Workbench {
   problem(error) {
     id("problem").hidden = !error;
     id("problem").textContent = error ? capital(error.message) : "";
+    if (error) id("problem").scrollIntoView({ block: "nearest" });
   }
 
   // ---- what is shown
@@ -230,7 +234,10 @@ export class Workbench {
 
   updateModes() {
     const modes = this.task.modes();
-    for (const button of document.querySelectorAll("[data-mode]")) button.disabled = !modes.includes(button.dataset.mode);
+    for (const button of document.querySelectorAll("[data-mode]")) {
+      button.disabled = !modes.includes(button.dataset.mode);
+      button.title = button.disabled ? (this.task.words.missing[button.dataset.mode] ?? "") : "";
+    }
     if (!modes.includes(this.viewer.mode)) this.setMode(modes[0]);
   }
 
