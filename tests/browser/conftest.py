@@ -7,15 +7,35 @@ import re
 from collections.abc import Callable, Iterator
 from functools import cache, partial
 from pathlib import Path
+from threading import Timer
 
 import numpy as np
 import pytest
 from page_server import FLAGS, PATIENCE, Server
 
 CHROMIUM = os.environ.get("HEATPRIOR_CHROMIUM", "")
+LONGEST = 3 * PATIENCE  # seconds of one test
 
 if not CHROMIUM:
     collect_ignore_glob = ["test_*.py"]  # make test-app sets it
+
+
+@pytest.fixture(autouse=True)
+def limit(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Each step has its limit; a browser that no longer answers has none, so that the whole run ends with it."""
+
+    def give_up() -> None:
+        for server in list(Server.running):
+            server.process.kill()
+        request.config.pluginmanager.getplugin("capturemanager").suspend_global_capture()
+        print(f"\n{request.node.nodeid}: not over after {LONGEST:g} s; giving up", flush=True)
+        os._exit(1)
+
+    timer = Timer(LONGEST, give_up)
+    timer.daemon = True
+    timer.start()
+    yield
+    timer.cancel()
 
 
 @pytest.fixture(scope="session")
@@ -31,7 +51,7 @@ def chromium() -> Iterator[object]:
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS.split())
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS.split(), timeout=1000 * PATIENCE)
         yield browser
         browser.close()
 

@@ -7,9 +7,11 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from threading import Timer
+from typing import ClassVar
 
 LARGEST_MB = 40  # of the server under test
-PATIENCE = float(os.environ.get("HEATPRIOR_PATIENCE", "600"))  # seconds that anything may take
+PATIENCE = float(os.environ.get("HEATPRIOR_PATIENCE", "300"))  # seconds that one step may take on a slow machine
 FLAGS = "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-sync"
 
 # What Chromium itself writes to the console, where a test expects it.
@@ -18,7 +20,9 @@ GONE = r"Failed to load resource: net::ERR_"
 
 
 class Server:
-    """`heatprior app` in a process of its own."""
+    """`heatprior app` in a process of its own; `running` are those that have not ended yet."""
+
+    running: ClassVar[set[Server]] = set()
 
     def __init__(self, scratch: Path) -> None:
         command = [sys.executable, "-m", "heatprior", "app", "--no-browser", "--largest", str(LARGEST_MB)]
@@ -26,8 +30,12 @@ class Server:
         self.process = subprocess.Popen(
             command, stdout=subprocess.PIPE, text=True, env={**os.environ, "TMPDIR": str(scratch)}
         )
+        self.running.add(self)
+        too_late = Timer(PATIENCE, self.process.kill)  # ends the line that is waited for
+        too_late.start()
         assert self.process.stdout is not None
         found = re.search(r"http://([^/]+)/\?token=(\S+)", self.process.stdout.readline())
+        too_late.cancel()
         assert found, "the server did not start"
         self.url, self.address, self.token = found[0], found[1], found[2]
 
@@ -36,9 +44,12 @@ class Server:
         return self.gone()
 
     def gone(self) -> int:
-        code = self.process.wait(PATIENCE)
-        self.process.stdout.close()
-        return code
+        try:
+            return self.process.wait(PATIENCE)
+        finally:
+            self.process.kill()  # if it has not gone
+            self.process.stdout.close()
+            self.running.discard(self)
 
     def folders(self) -> list[Path]:
         return sorted(self.scratch.glob("heatprior-app-*"))
