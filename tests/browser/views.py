@@ -1,6 +1,8 @@
 """Every view of the page, in both themes and on a small screen: pictures to look at, and what axe-core finds.
 
-`python tests/browser/views.py FOLDER [PICTURE]` writes both there; `make test-app` asks for nothing serious on any.
+`python tests/browser/views.py FOLDER [PICTURE]` writes both there, denoised by the default prior; docs/app-denoise.png,
+app-fill-in.png and app-prior.png are its denoise-light, fill-in-dark and prior-light. `make test-app` asks for nothing
+serious on any.
 """
 
 from __future__ import annotations
@@ -22,7 +24,6 @@ SCREENS = {"light": (1280, 800), "dark": (1280, 800), "small-light": (360, 740),
 
 
 def _denoise(page) -> None:
-    choose(page, quality="fast")
     page.check("#error")
     wait_for_noise(page)
     wait_for_whole(page)
@@ -89,7 +90,7 @@ def options_of(screen: str) -> dict[str, Any]:
     return {"viewport": {"width": width, "height": height}, "color_scheme": screen.removeprefix("small-"), **small}
 
 
-def each_view(page, picture: Path | None = None):
+def each_view(page, picture: Path | None = None, quality: str = "fast"):
     """Go through all of them, with a picture or the example of the page; gives the name of each once it is there."""
     for name, show in VIEWS.items():
         show(page)
@@ -99,6 +100,7 @@ def each_view(page, picture: Path | None = None):
         if name == "empty":
             page.set_input_files("#files", str(picture)) if picture else page.click("#sample")
             until(page, "document.getElementById('name').textContent !== ''")
+            choose(page, quality=quality)
 
 
 def violations(page, axe: str) -> list[dict[str, Any]]:
@@ -133,7 +135,7 @@ def main(folder: Path, picture: Path | None = None) -> None:
             page.set_default_timeout(600_000)
             page.goto(server.url)
             page.wait_for_selector("html[data-ready]")
-            for name in each_view(page, picture):
+            for name in each_view(page, picture, "default"):
                 page.screenshot(path=folder / f"{name}-{screen}.png", full_page=screen.startswith("small"))
                 record["views"][f"{name}, {screen}"] = violations(page, axe)
             record["axe-core"] = page.evaluate("axe.version")

@@ -108,7 +108,7 @@ export class Restore {
     const { name } = this;
     for (const part of document.querySelectorAll("[data-for]"))
       part.hidden = part.dataset.for !== name && part.dataset.for !== `${name} ${id("blur").value}`;
-    id("restore-sigma").placeholder = name === "inpaint" ? "others stay" : "estimated";
+    id("restore-sigma").placeholder = name === "inpaint" ? "other pixels stay" : "estimated";
     id("degrees-value").textContent = `${id("degrees").value}°`;
   }
 
