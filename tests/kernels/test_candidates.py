@@ -6,15 +6,20 @@ import pytest
 from examples import gaussian_mixture
 from heatprior.kernels.candidates import (
     SIMILAR,
+    TOGETHER,
     candidates_on_grid,
     candidates_on_grid_plain,
+    centred_patches,
     listed_by_shape,
     listed_by_shape_plain,
 )
+from heatprior.kernels.grids import Grid
 from heatprior.kernels.patches import extract
 from heatprior.priors.mixture_step import shape_tables
 
-PRIOR = gaussian_mixture(4, 6, (0.2, 1.0, 5.0), seed=3, narrowest=0.02)
+PRIORS = {
+    shapes: gaussian_mixture(4, shapes, (0.2, 1.0, 5.0), seed=3, narrowest=0.02) for shapes in (6, 2 * TOGETHER + 3)
+}
 SIZE, ROWS, COLUMNS = 4, 7, 21
 SIGMAS = tuple(0.05 * 1.3**level for level in range(12))
 
@@ -27,12 +32,14 @@ def noisy_tile():
 
 @pytest.mark.parametrize("is_map", [False, True])
 @pytest.mark.parametrize("candidates", [1, 3])
-def test_candidates_are_those_of_the_twin(candidates, is_map):
-    tile, tables = noisy_tile(), shape_tables(PRIOR, SIGMAS)
+@pytest.mark.parametrize("shapes", PRIORS)
+def test_candidates_are_those_of_the_twin(shapes, candidates, is_map):
+    tile, tables = noisy_tile(), shape_tables(PRIORS[shapes], SIGMAS)
     apart = (SIMILAR + 1) * (np.arange(COLUMNS) // 6)  # no two levels that the kernel would take for one
     levels = np.broadcast_to(apart if is_map else 4, (ROWS, COLUMNS)).astype(np.int32)
     places = np.arange(ROWS), np.arange(COLUMNS)
-    found = candidates_on_grid(tile, SIZE, places, levels if is_map else levels[:1, :1], tables, candidates)
+    centred = centred_patches(tile, places, SIZE)
+    found = candidates_on_grid(centred, ROWS, levels if is_map else levels[:1, :1], tables, candidates)
     patches = extract(tile, SIZE).reshape(ROWS, COLUMNS, -1)
     expected = candidates_on_grid_plain(patches, levels, tables, candidates)
     assert found.shape == expected.shape
@@ -48,3 +55,12 @@ def test_every_patch_is_listed_with_the_candidates_of_its_neighbours_on_the_grid
     found = [listed[firsts[k] : firsts[k + 1]].tolist() for k in range(5)]
     assert found == listed_by_shape_plain(best, rows, columns, 5)
     assert sorted({number for numbers in found for number in numbers}) == list(range(rows * columns))
+
+
+@pytest.mark.parametrize("grid", [Grid(), Grid(2, 1), Grid(3, 0)])
+def test_centred_patches_are_those_on_the_grid_without_their_mean(grid):
+    tile = noisy_tile()
+    found = centred_patches(tile, grid.places(tile.shape, SIZE), SIZE)
+    expected = extract(tile, SIZE, grid)
+    np.testing.assert_allclose(found, expected - expected.mean(axis=1, keepdims=True), atol=1e-6)
+    assert np.abs(found - expected).max() > 0.1

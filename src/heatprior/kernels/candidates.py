@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from heatprior.arrays import FloatArray, IntArray
-from heatprior.kernels.compiler import FAST, kernel
+from heatprior.kernels.compiler import FAST, fetch, kernel, read, write
 
 if TYPE_CHECKING:
     from heatprior.kernels.shapes import ShapeTables
@@ -19,6 +19,8 @@ CANDIDATES = 4  # of a patch on the grid, handed to its neighbours
 GRID = 2  # patches from one at which all shapes are compared to the next, in either direction
 SIMILAR = 2  # noise levels apart that count as one where all shapes are compared
 LOWEST = np.float32(-3e38)  # not infinite: fast arithmetic takes every number for finite
+TOGETHER = 8  # shapes in one product in the subspace: the BLAS packs the patches once for all of them
+UNROLLED = 8  # rows that are added up in one pass
 RUN = 240  # patches in one product: OpenBLAS has a faster way for 240 × 64 × 63 than for more
 
 
@@ -50,12 +52,15 @@ def listed_by_shape_plain(best: IntArray, rows: int, columns: int, shapes: int) 
 
 
 @kernel
-def candidates_on_grid(tile, size, places, levels, tables, candidates):
-    """The best shapes of every GRID-th patch, by the subspace: (rows of such patches, columns of them, candidates)."""
-    columns = len(places[1])
-    shape = ((len(places[0]) + GRID - 1) // GRID, (columns + GRID - 1) // GRID)
+def candidates_on_grid(patches, rows, levels, tables, candidates):
+    """The best shapes of every GRID-th patch, by the subspace: (rows of such patches, columns of them, candidates).
+
+    Of patches (n, a) without their mean, so many rows of them.
+    """
+    columns = len(patches) // rows
+    shape = ((rows + GRID - 1) // GRID, (columns + GRID - 1) // GRID)
     best = np.zeros((shape[0] * shape[1], candidates), np.int32)
-    room, numbers = np.empty((RUN, size * size), np.float32), np.empty(RUN, np.int64)
+    room, numbers = np.empty((RUN, patches.shape[1]), np.float32), np.empty(RUN, np.int64)
     start = 0
     while start < len(best):
         level, some = 0, 0
@@ -68,7 +73,7 @@ def candidates_on_grid(tile, size, places, levels, tables, candidates):
             elif abs(here - level) > SIMILAR:
                 break
             some += 1
-        copy_centred(tile, places, size, numbers[:some], room)
+        take(patches, numbers[:some], room)
         y = np.dot(tables.shared, np.ascontiguousarray(room[:some].T))
         _best_shapes(
             y,
@@ -115,34 +120,71 @@ def listed_by_shape(best, rows, columns, shapes):
     return firsts, listed
 
 
-@kernel(fastmath=FAST)
+@kernel
 def _best_shapes(y, axes, gains, constants, best):
     """The shapes of highest density in the subspace, for each column of y (q, n), of one noise level."""
-    wanted, count = best.shape[1], y.shape[1]
+    shapes, wanted, count = len(axes), best.shape[1], y.shape[1]
+    rows = axes.shape[1]
+    stacked = axes.reshape((shapes * rows, axes.shape[2]))
+    responses = np.empty((TOGETHER * rows, count), np.float32)
     values = np.full((wanted, count), LOWEST, np.float32)
-    peak = np.empty(count, np.float32)
-    for k in range(len(axes)):
-        u = np.dot(axes[k], y)
-        for d in range(len(u)):
-            row = u[d]
-            for i in range(count):
-                row[i] *= row[i]
-        logs = np.dot(gains[k], u)  # (G, n)
-        peak[:] = LOWEST
-        for g in range(len(logs)):
-            row, constant = logs[g], constants[k, g]
-            for i in range(count):
-                peak[i] = max(peak[i], row[i] + constant)
-        lowest = values[wanted - 1]
-        for i in range(count):
-            if peak[i] > lowest[i]:
-                place = wanted - 1
-                while place > 0 and peak[i] > values[place - 1, i]:
-                    values[place, i] = values[place - 1, i]
-                    best[i, place] = best[i, place - 1]
-                    place -= 1
-                values[place, i] = peak[i]
-                best[i, place] = k
+    peak, logs = np.empty(count, np.float32), np.empty(count, np.float32)
+    for first in range(0, shapes, TOGETHER):
+        some = min(TOGETHER, shapes - first)
+        u = responses[: some * rows]
+        np.dot(stacked[first * rows : (first + some) * rows], y, u)
+        square(u.reshape(-1))
+        for number in range(some):
+            k = first + number
+            _peaks(u[number * rows : (number + 1) * rows], gains[k], constants[k], peak, logs)
+            _insert(peak, k, values, best)
+
+
+@kernel(fastmath=FAST)
+def square(values):
+    """values ← values², (n,)."""
+    for i in range(len(values)):
+        values[i] *= values[i]
+
+
+@kernel(fastmath=FAST)
+def _peaks(squares, gains, constants, peak, logs):
+    """The largest over contrasts of Σ_d gain_d u_d² + constant, for each column of squares (q, n)."""
+    peak[:] = LOWEST
+    for g in range(len(gains)):
+        logs[:] = constants[g]
+        for d in range(0, len(squares), UNROLLED):
+            _add_weighted(squares[d : d + UNROLLED], gains[g, d : d + UNROLLED], logs)
+        for i in range(len(peak)):
+            peak[i] = max(peak[i], logs[i])
+
+
+@kernel(fastmath=FAST, inline="always")
+def _add_weighted(rows, weights, total):
+    """total += Σ_d weight_d row_d of UNROLLED rows: one pass over the total, where a loop over d makes eight."""
+    a, b, c, d, e, f, g, h = rows[0], rows[1], rows[2], rows[3], rows[4], rows[5], rows[6], rows[7]
+    i, j, k, m = weights[0], weights[1], weights[2], weights[3]
+    n, o, p, q = weights[4], weights[5], weights[6], weights[7]
+    for x in range(len(total)):
+        left = (i * fetch(a, x) + j * fetch(b, x)) + (k * fetch(c, x) + m * fetch(d, x))
+        right = (n * fetch(e, x) + o * fetch(f, x)) + (p * fetch(g, x) + q * fetch(h, x))
+        write(total, x, read(total, x) + (left + right))
+
+
+@kernel
+def _insert(peak, shape, values, best):
+    """Put a shape among the best of each patch, if it is one: values (wanted, n), falling, and numbers (n, wanted)."""
+    last = len(values) - 1
+    lowest = values[last]
+    for i in range(len(peak)):
+        if peak[i] > lowest[i]:
+            place = last
+            while place > 0 and peak[i] > values[place - 1, i]:
+                values[place, i] = values[place - 1, i]
+                best[i, place] = best[i, place - 1]
+                place -= 1
+            values[place, i] = peak[i]
+            best[i, place] = shape
 
 
 @kernel(inline="always")
@@ -160,18 +202,29 @@ def corner(places, number):
     return places[0][row], places[1][column]
 
 
-@kernel(fastmath=FAST)
-def copy_centred(tile, places, size, numbers, patches):
-    """Patches without their mean: those of these numbers, counted row by row of the places (rows, columns)."""
-    pixels = size * size
+@kernel
+def take(patches, numbers, room):
+    """The patches of these numbers, one after the other."""
     for i in range(len(numbers)):
-        row, column = corner(places, numbers[i])
+        source, target = patches[numbers[i]], room[i]
+        for j in range(len(source)):
+            target[j] = source[j]
+
+
+@kernel(fastmath=FAST)
+def centred_patches(tile, places, size):
+    """The patches that begin at the places (rows, columns), row by row, without their mean: (n, a)."""
+    patches = np.empty((len(places[0]) * len(places[1]), size * size), np.float32)
+    for i in range(len(patches)):
+        row, column = corner(places, i)
         mean = np.float32(0.0)
         for j in range(size):
+            own, line = patches[i, j * size : (j + 1) * size], tile[row + j, column : column + size]
             for h in range(size):
-                value = tile[row + j, column + h]
-                patches[i, j * size + h] = value
-                mean += value
-        mean /= np.float32(pixels)
-        for j in range(pixels):
-            patches[i, j] -= mean
+                own[h] = line[h]
+                mean += line[h]
+        mean /= np.float32(size * size)
+        own = patches[i]
+        for j in range(len(own)):
+            own[j] -= mean
+    return patches

@@ -23,14 +23,17 @@ from heatprior.kernels.candidates import (
     LOWEST,
     RUN,
     candidates_on_grid,
-    copy_centred,
+    centred_patches,
     corner,
     level_of,
     listed_by_shape,
+    square,
+    take,
 )
 from heatprior.kernels.compiler import FAST, kernel
 
 LANES = 16  # of a vector register
+UNLIKELY = np.float32(16.0)  # a contrast that is e^16 times less likely than the best has no part: rounding is as large
 
 
 class ShapeTables(NamedTuple):
@@ -51,8 +54,8 @@ class ShapeTables(NamedTuple):
     keeps: FloatArray  # (S, K, G, m)
     constants: FloatArray  # (S, K, G): log π_kg − ½ Σ log(1 + c_g λ / s²)
     shared: FloatArray  # the subspace (q, a)
-    coarse_axes: FloatArray  # (K, q, q): axes as rows
-    coarse_gains: FloatArray  # (S, K, G, q)
+    coarse_axes: FloatArray  # (K, q', q): axes as rows, zeros from q to a multiple of UNROLLED
+    coarse_gains: FloatArray  # (S, K, G, q')
     coarse_constants: FloatArray  # (S, K, G)
 
 
@@ -83,27 +86,31 @@ def add_changes(tile, size, places, levels, tables, candidates, total):
 
     `levels` are the numbers of the noise levels of the patches, (m, n), or (1, 1) if it is one.
     """
-    best = candidates_on_grid(tile, size, places, levels, tables, candidates)
+    patches = centred_patches(tile, places, size)
+    best = candidates_on_grid(patches, len(places[0]), levels, tables, candidates)
     firsts, listed = listed_by_shape(best, len(places[0]), len(places[1]), len(tables.begins) - 1)
-    chosen = _best_of_candidates(tile, size, places, levels, tables, firsts, listed)
+    chosen = _best_of_candidates(patches, len(places[1]), levels, tables, firsts, listed)
     firsts, listed = _sorted_by_shape(chosen, len(tables.begins) - 1)
-    _add_posterior_means(tile, size, places, levels, tables, firsts, listed, total)
+    _replace_by_changes(patches, len(places[1]), levels, tables, firsts, listed)
+    _add_patches(patches, places, size, total)
 
 
 @kernel
-def _best_of_candidates(tile, size, places, levels, tables, firsts, listed):
-    """The best shape of every patch, (m n,)."""
-    columns, pixels = len(places[1]), size * size
-    count = len(places[0]) * columns
+def _best_of_candidates(patches, columns, levels, tables, firsts, listed):
+    """The best shape of every patch (n, a), `columns` of them in a row: (n,)."""
+    count, pixels = patches.shape
     room = np.empty((RUN, pixels), np.float32)
+    responses = np.empty(RUN * tables.gains.shape[3], np.float32)
     chosen, highest = np.zeros(count, np.int32), np.full(count, LOWEST, np.float32)
     for k in range(len(firsts) - 1):
         begin, end = tables.begins[k], tables.begins[k + 1]
         axes = tables.analysis[begin * pixels : end * pixels].reshape((pixels, end - begin))
         for start in range(firsts[k], firsts[k + 1], RUN):
             some = listed[start : min(start + RUN, firsts[k + 1])]
-            copy_centred(tile, places, size, some, room)
-            u = np.dot(room[: len(some)], axes)
+            take(patches, some, room)
+            u = responses[: len(some) * (end - begin)].reshape((len(some), end - begin))
+            np.dot(room[: len(some)], axes, u)
+            square(u.reshape(-1))
             for i in range(len(some)):
                 level = level_of(levels, some[i], columns)
                 value = _peak(u[i], tables.gains[level, k], tables.constants[level, k])
@@ -114,64 +121,86 @@ def _best_of_candidates(tile, size, places, levels, tables, firsts, listed):
 
 
 @kernel
-def _add_posterior_means(tile, size, places, levels, tables, firsts, listed, total):
-    columns, pixels = len(places[1]), size * size
-    room, parts = np.empty((RUN, pixels), np.float32), np.empty(tables.gains.shape[2], np.float32)
+def _replace_by_changes(patches, columns, levels, tables, firsts, listed):
+    """Every patch (n, a) by the change to its posterior mean, in place."""
+    pixels, most = patches.shape[1], tables.gains.shape[3]
+    room, clean = np.empty((RUN, pixels), np.float32), np.empty((RUN, pixels), np.float32)
+    responses, squares = np.empty(RUN * most, np.float32), np.empty(most, np.float32)
+    parts = np.empty(tables.gains.shape[2], np.float32)
     for k in range(len(firsts) - 1):
         begin, end = tables.begins[k], tables.begins[k + 1]
         axes = tables.analysis[begin * pixels : end * pixels].reshape((pixels, end - begin))
         back = tables.synthesis[begin * pixels : end * pixels].reshape((end - begin, pixels))
         for start in range(firsts[k], firsts[k + 1], RUN):
             some = listed[start : min(start + RUN, firsts[k + 1])]
-            copy_centred(tile, places, size, some, room)
-            u = np.dot(room[: len(some)], axes)
+            take(patches, some, room)
+            u = responses[: len(some) * (end - begin)].reshape((len(some), end - begin))
+            np.dot(room[: len(some)], axes, u)
             for i in range(len(some)):
                 level = level_of(levels, some[i], columns)
-                _shrink(u[i], tables.gains[level, k], tables.keeps[level, k], tables.constants[level, k], parts)
-            clean = np.dot(u, back)
+                gains, keeps, constants = tables.gains[level, k], tables.keeps[level, k], tables.constants[level, k]
+                _shrink(u[i], gains, keeps, constants, parts, squares[: end - begin])
+            np.dot(u, back, clean[: len(some)])
             for i in range(len(some)):
-                row, column = corner(places, some[i])
-                for j in range(size):
-                    for h in range(size):
-                        total[row + j, column + h] += clean[i, j * size + h] - room[i, j * size + h]
+                _subtract(clean[i], patches[some[i]])
+
+
+@kernel
+def _subtract(clean, patch):
+    """patch ← clean − patch."""
+    for j in range(len(patch)):
+        patch[j] = clean[j] - patch[j]
+
+
+@kernel
+def _add_patches(patches, places, size, total):
+    for number in range(len(patches)):
+        row, column = corner(places, number)
+        for j in range(size):
+            own, line = patches[number, j * size : (j + 1) * size], total[row + j, column : column + size]
+            for h in range(size):
+                line[h] += own[h]
 
 
 @kernel(fastmath=FAST, inline="always")
-def _logarithm(u, gains):
-    """Of the density of responses over that of noise, but for a constant."""
+def _logarithm(squares, gains):
+    """Of the density of responses over that of noise, but for a constant, by their squares."""
     value = np.float32(0.0)
-    for d in range(len(u)):
-        value += gains[d] * (u[d] * u[d])
+    for d in range(len(squares)):
+        value += gains[d] * squares[d]
     return value
 
 
 @kernel(fastmath=FAST)
-def _peak(u, gains, constants):
+def _peak(squares, gains, constants):
     """The largest over contrasts of the logarithm of the density, over that of noise."""
     highest = LOWEST
     for g in range(len(constants)):
-        highest = max(highest, _logarithm(u, gains[g]) + constants[g])
+        highest = max(highest, _logarithm(squares, gains[g]) + constants[g])
     return highest
 
 
 @kernel(fastmath=FAST)
-def _shrink(u, gains, keeps, constants, parts):
-    """u ← Σ_g P(g | u) keep_g u."""
+def _shrink(u, gains, keeps, constants, parts, squares):
+    """u ← Σ_g P(g | u) keep_g u; `parts` and `squares` are room."""
+    for d in range(len(u)):
+        squares[d] = u[d] * u[d]
     highest = LOWEST
     for g in range(len(parts)):
-        parts[g] = _logarithm(u, gains[g]) + constants[g]
+        parts[g] = _logarithm(squares, gains[g]) + constants[g]
         highest = max(highest, parts[g])
-    total = np.float32(0.0)
-    for g in range(len(parts)):
-        parts[g] = np.exp(parts[g] - highest)
-        total += parts[g]
-    clean = np.zeros(len(u), np.float32)
-    for g in range(len(parts)):
-        part, keep = parts[g] / total, keeps[g]
-        for d in range(len(u)):
-            clean[d] += part * keep[d]
+    total, kept = np.float32(0.0), squares
     for d in range(len(u)):
-        u[d] *= clean[d]
+        kept[d] = np.float32(0.0)
+    for g in range(len(parts)):
+        if parts[g] >= highest - UNLIKELY:
+            part, keep = np.exp(parts[g] - highest), keeps[g]
+            total += part
+            for d in range(len(u)):
+                kept[d] += part * keep[d]
+    scale = np.float32(1.0) / total
+    for d in range(len(u)):
+        u[d] *= scale * kept[d]
 
 
 @kernel

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from heatprior.arrays import FloatArray
-from heatprior.kernels.candidates import CANDIDATES
+from heatprior.kernels.candidates import CANDIDATES, UNROLLED
 from heatprior.kernels.grids import EVERY, Cells, Grid
 from heatprior.kernels.row_bands import Progress, Store, average_by_bands, edges_of_bands
 from heatprior.kernels.shapes import LANES, ShapeTables, add_changes
@@ -126,8 +126,8 @@ class _Frames(NamedTuple):
     analysis: FloatArray  # axes as columns, (K, a, d'), in float32 like all that follows but the variances
     synthesis: FloatArray  # axes as rows, (K, d', a)
     shared: FloatArray  # the subspace, (q, a)
-    coarse_variances: FloatArray  # (K, q)
-    coarse_axes: FloatArray  # (K, q, q)
+    coarse_variances: FloatArray  # (K, q'), q padded to a multiple of UNROLLED
+    coarse_axes: FloatArray  # (K, q', q)
 
 
 @lru_cache(maxsize=8)
@@ -142,14 +142,15 @@ def _frames(prior: GaussianMixturePrior, spectrum: NoiseSpectrum | None) -> _Fra
     common = np.linalg.eigh(total)[1][:, ::-1][:, :SUBSPACE]  # (d, q)
     coarse, turns = np.linalg.eigh(common.T @ prior.covariances @ common)
     padding = ((0, 0), (0, -prior.variances.shape[1] % LANES))
+    coarse_padding = ((0, 0), (0, -coarse.shape[1] % UNROLLED))
     return _Frames(
         np.where(rarer > RARE, prior.contrasts[order], 0.0).max(axis=1),
         np.pad(prior.variances, padding),
         _single(np.pad(prior.turns @ analysis, (*padding, (0, 0))).swapaxes(1, 2)),
         _single(np.pad(prior.turns @ synthesis, (*padding, (0, 0)))),
         _single(common.T @ analysis),
-        coarse,
-        _single(turns.swapaxes(1, 2)),
+        np.pad(coarse, coarse_padding),
+        _single(np.pad(turns.swapaxes(1, 2), (*coarse_padding, (0, 0)))),
     )
 
 
