@@ -69,7 +69,8 @@ def test_a_mixture_denoises_as_the_library_without_its_short_cuts(sigma):
     def store(rows, change):
         expected[rows] = image[rows] + change
 
-    step_of_mixture(prior, image, ConstantNoise(sigma), store, candidates=len(prior.covariances), negligible=0.0)
+    everything = {"candidates": len(prior.covariances), "negligible": 0.0, "compared": prior.size**2}
+    step_of_mixture(prior, image, ConstantNoise(sigma), store, **everything)
     assert largest(by_tensors(ht.from_prior(prior), x, sigma, "eb")[0, 0], torch.tensor(expected)) < 1e-5  # float32
 
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from heatprior.arrays import FloatArray, IntArray
-from heatprior.kernels.compiler import FAST, fetch, kernel, read, write
+from heatprior.kernels.compiler import FAST, kernel
+from heatprior.kernels.principal_axes import LOWEST, peaks, peaks_plain, square
 
 if TYPE_CHECKING:
     from heatprior.kernels.shapes import ShapeTables
@@ -18,9 +19,7 @@ if TYPE_CHECKING:
 CANDIDATES = 4  # of a patch on the grid, handed to its neighbours
 GRID = 2  # patches from one at which all shapes are compared to the next, in either direction
 SIMILAR = 2  # noise levels apart that count as one where all shapes are compared
-LOWEST = np.float32(-3e38)  # not infinite: fast arithmetic takes every number for finite
 TOGETHER = 8  # shapes in one product in the subspace: the BLAS packs the patches once for all of them
-UNROLLED = 8  # rows that are added up in one pass
 RUN = 240  # patches in one product: OpenBLAS has a faster way for 240 × 64 × 63 than for more
 
 
@@ -29,15 +28,12 @@ def candidates_on_grid_plain(patches: FloatArray, levels: IntArray, tables: Shap
 
     The kernel takes patches whose levels are SIMILAR to be of one.
     """
-    y = patches[::GRID, ::GRID]
-    level = levels[::GRID, ::GRID]
-    coarse = (y - y.mean(axis=-1, keepdims=True)) @ tables.shared.T  # (rows, columns, q)
-    peaks = []
-    for k, axes in enumerate(tables.coarse_axes):
-        gains, constants = tables.coarse_gains[level, k], tables.coarse_constants[level, k]  # (rows, columns, G, …)
-        logs = (gains * ((coarse @ axes.T) ** 2)[..., None, :]).sum(axis=-1) + constants
-        peaks.append(logs.max(axis=-1))
-    return np.asarray(np.argsort(-np.stack(peaks, axis=-1), axis=-1, kind="stable")[..., :candidates], np.int32)
+    y, level = patches[::GRID, ::GRID], levels[::GRID, ::GRID]
+    coarse = ((y - y.mean(axis=-1, keepdims=True)) @ tables.shared.T).reshape(-1, len(tables.shared))  # (n, q)
+    energy, shapes = (coarse**2).sum(axis=-1), len(tables.begins) - 1
+    found = np.stack([peaks_plain(coarse, energy, tables.coarse, k, level.ravel()) for k in range(shapes)], axis=-1)
+    best = np.argsort(-found, axis=-1, kind="stable")[:, :candidates]
+    return np.asarray(best.reshape(*level.shape, -1), np.int32)
 
 
 def listed_by_shape_plain(best: IntArray, rows: int, columns: int, shapes: int) -> list[list[int]]:
@@ -75,13 +71,7 @@ def candidates_on_grid(patches, rows, levels, tables, candidates):
             some += 1
         take(patches, numbers[:some], room)
         y = np.dot(tables.shared, np.ascontiguousarray(room[:some].T))
-        _best_shapes(
-            y,
-            tables.coarse_axes,
-            tables.coarse_gains[level],
-            tables.coarse_constants[level],
-            best[start : start + some],
-        )
+        _best_shapes(y, tables.coarse, level, best[start : start + some])
         start += some
     return best.reshape((*shape, candidates))
 
@@ -121,14 +111,15 @@ def listed_by_shape(best, rows, columns, shapes):
 
 
 @kernel
-def _best_shapes(y, axes, gains, constants, best):
+def _best_shapes(y, coarse, level, best):
     """The shapes of highest density in the subspace, for each column of y (q, n), of one noise level."""
-    shapes, wanted, count = len(axes), best.shape[1], y.shape[1]
-    rows = axes.shape[1]
-    stacked = axes.reshape((shapes * rows, axes.shape[2]))
+    shapes, rows, dimension = coarse.axes.shape
+    wanted, count = best.shape[1], y.shape[1]
+    stacked = coarse.axes.reshape((shapes * rows, dimension))
     responses = np.empty((TOGETHER * rows, count), np.float32)
     values = np.full((wanted, count), LOWEST, np.float32)
-    peak, logs = np.empty(count, np.float32), np.empty(count, np.float32)
+    highest, logs = np.empty(count, np.float32), np.empty(count, np.float32)
+    energies = _sums_of_squares(y)
     for first in range(0, shapes, TOGETHER):
         some = min(TOGETHER, shapes - first)
         u = responses[: some * rows]
@@ -136,54 +127,35 @@ def _best_shapes(y, axes, gains, constants, best):
         square(u.reshape(-1))
         for number in range(some):
             k = first + number
-            _peaks(u[number * rows : (number + 1) * rows], gains[k], constants[k], peak, logs)
-            _insert(peak, k, values, best)
+            gains, rest, constants = coarse.gains[level, k], coarse.rest[level, k], coarse.constants[level, k]
+            peaks(u[number * rows : (number + 1) * rows], energies, gains, rest, constants, highest, logs)
+            _insert(highest, k, values, best)
 
 
 @kernel(fastmath=FAST)
-def square(values):
-    """values ← values², (n,)."""
-    for i in range(len(values)):
-        values[i] *= values[i]
-
-
-@kernel(fastmath=FAST)
-def _peaks(squares, gains, constants, peak, logs):
-    """The largest over contrasts of Σ_d gain_d u_d² + constant, for each column of squares (q, n)."""
-    peak[:] = LOWEST
-    for g in range(len(gains)):
-        logs[:] = constants[g]
-        for d in range(0, len(squares), UNROLLED):
-            _add_weighted(squares[d : d + UNROLLED], gains[g, d : d + UNROLLED], logs)
-        for i in range(len(peak)):
-            peak[i] = max(peak[i], logs[i])
-
-
-@kernel(fastmath=FAST, inline="always")
-def _add_weighted(rows, weights, total):
-    """total += Σ_d weight_d row_d of UNROLLED rows: one pass over the total, where a loop over d makes eight."""
-    a, b, c, d, e, f, g, h = rows[0], rows[1], rows[2], rows[3], rows[4], rows[5], rows[6], rows[7]
-    i, j, k, m = weights[0], weights[1], weights[2], weights[3]
-    n, o, p, q = weights[4], weights[5], weights[6], weights[7]
-    for x in range(len(total)):
-        left = (i * fetch(a, x) + j * fetch(b, x)) + (k * fetch(c, x) + m * fetch(d, x))
-        right = (n * fetch(e, x) + o * fetch(f, x)) + (p * fetch(g, x) + q * fetch(h, x))
-        write(total, x, read(total, x) + (left + right))
+def _sums_of_squares(y):
+    """Of each column of y (q, n)."""
+    total = np.zeros(y.shape[1], np.float32)
+    for d in range(len(y)):
+        row = y[d]
+        for i in range(len(total)):
+            total[i] += row[i] * row[i]
+    return total
 
 
 @kernel
-def _insert(peak, shape, values, best):
+def _insert(found, shape, values, best):
     """Put a shape among the best of each patch, if it is one: values (wanted, n), falling, and numbers (n, wanted)."""
     last = len(values) - 1
     lowest = values[last]
-    for i in range(len(peak)):
-        if peak[i] > lowest[i]:
+    for i in range(len(found)):
+        if found[i] > lowest[i]:
             place = last
-            while place > 0 and peak[i] > values[place - 1, i]:
+            while place > 0 and found[i] > values[place - 1, i]:
                 values[place, i] = values[place - 1, i]
                 best[i, place] = best[i, place - 1]
                 place -= 1
-            values[place, i] = peak[i]
+            values[place, i] = found[i]
             best[i, place] = shape
 
 

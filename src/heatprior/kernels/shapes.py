@@ -1,15 +1,16 @@
 """The shape of every patch, and its posterior mean: the inner loop of denoising with a mixture of Gaussians.
 
 Every patch is explained by one of K shapes k, at several contrasts g. To find it among all shapes costs K products with
-d×d matrices for each patch, which is nearly all the work, so three short cuts are taken:
+d×d matrices for each patch, which is nearly all the work, so four short cuts are taken:
 
 - All shapes are compared at every second patch in either direction only, and there within a small subspace that they
   share; the best few of such a patch are the candidates of its neighbours. (Neighbours within the same tile: a patch at
   the far edge of a tile may have fewer.)
-- The candidates of a patch are compared in full, but only along those axes of a shape on which it differs from noise.
+- Shapes are compared along their main axes, there and among the candidates: principal_axes.py.
 - The posterior mean is that of the best shape, over all its contrasts.
+- It leaves out axes on which a shape hardly differs from noise.
 
-`changes_plain` is the numpy twin of the second and third, with all shapes as candidates.
+`changes_plain` is the numpy twin of all but the first, with all shapes as candidates.
 """
 
 from __future__ import annotations
@@ -20,17 +21,16 @@ import numpy as np
 
 from heatprior.arrays import FloatArray, IntArray
 from heatprior.kernels.candidates import (
-    LOWEST,
     RUN,
     candidates_on_grid,
     centred_patches,
     corner,
     level_of,
     listed_by_shape,
-    square,
     take,
 )
 from heatprior.kernels.compiler import FAST, kernel
+from heatprior.kernels.principal_axes import LOWEST, PrincipalAxes, peak, peaks, peaks_plain, square, weighted
 
 LANES = 16  # of a vector register
 UNLIKELY = np.float32(16.0)  # a contrast that is e^16 times less likely than the best has no part: rounding is as large
@@ -53,28 +53,29 @@ class ShapeTables(NamedTuple):
     gains: FloatArray  # (S, K, G, m), m the largest m_k
     keeps: FloatArray  # (S, K, G, m)
     constants: FloatArray  # (S, K, G): log π_kg − ½ Σ log(1 + c_g λ / s²)
-    shared: FloatArray  # the subspace (q, a)
-    coarse_axes: FloatArray  # (K, q', q): axes as rows, zeros from q to a multiple of UNROLLED
-    coarse_gains: FloatArray  # (S, K, G, q')
-    coarse_constants: FloatArray  # (S, K, G)
+    full: PrincipalAxes  # of patches, for the candidates
+    shared: FloatArray  # the subspace, (q, a)
+    coarse: PrincipalAxes  # in the subspace, where all shapes are compared
+    whitening: FloatArray  # patches → coordinates in which the noise is white, (d, a); (0, a) where it is as it comes
 
 
 def changes_plain(patches: FloatArray, tables: ShapeTables, level: int) -> FloatArray:
     """The twin: patches (n, a) of one noise level → the change of each by its posterior mean."""
     pixels = patches.shape[1]
     y = patches - patches.mean(axis=1, keepdims=True)
-    best, changes = np.full(len(y), -np.inf), np.zeros(y.shape)
+    energy = np.square(y @ tables.whitening.T if len(tables.whitening) else y).sum(axis=1)
+    levels, best, changes = np.full(len(y), level), np.full(len(y), -np.inf), np.zeros(y.shape)
     for k in range(len(tables.begins) - 1):
         begin, end = tables.begins[k : k + 2]
         axes = tables.analysis[begin * pixels : end * pixels].reshape(pixels, -1)
         back = tables.synthesis[begin * pixels : end * pixels].reshape(-1, pixels)
         u = y @ axes
         logs = u**2 @ tables.gains[level, k, :, : end - begin].T + tables.constants[level, k]  # (n, G)
-        peak = logs.max(axis=1)
-        parts = np.exp(logs - peak[:, None])
+        parts = np.exp(logs - logs.max(axis=1, keepdims=True))
         parts /= parts.sum(axis=1, keepdims=True)
-        better = peak > best
-        best = np.where(better, peak, best)
+        highest = peaks_plain(y, energy, tables.full, k, levels)
+        better = highest > best
+        best = np.where(better, highest, best)
         clean = (u * (parts @ tables.keeps[level, k, :, : end - begin])) @ back
         changes = np.where(better[:, None], clean - y, changes)
     return changes
@@ -98,26 +99,60 @@ def add_changes(tile, size, places, levels, tables, candidates, total):
 @kernel
 def _best_of_candidates(patches, columns, levels, tables, firsts, listed):
     """The best shape of every patch (n, a), `columns` of them in a row: (n,)."""
-    count, pixels = patches.shape
-    room = np.empty((RUN, pixels), np.float32)
-    responses = np.empty(RUN * tables.gains.shape[3], np.float32)
+    count = len(patches)
+    room, energies = np.empty((RUN, patches.shape[1]), np.float32), _energies(patches, tables.whitening)
     chosen, highest = np.zeros(count, np.int32), np.full(count, LOWEST, np.float32)
+    found, energy = np.empty(RUN, np.float32), np.empty(RUN, np.float32)
+    responses, logs = np.empty(RUN * tables.full.axes.shape[1], np.float32), np.empty(RUN, np.float32)
     for k in range(len(firsts) - 1):
-        begin, end = tables.begins[k], tables.begins[k + 1]
-        axes = tables.analysis[begin * pixels : end * pixels].reshape((pixels, end - begin))
         for start in range(firsts[k], firsts[k + 1], RUN):
             some = listed[start : min(start + RUN, firsts[k + 1])]
-            take(patches, some, room)
-            u = responses[: len(some) * (end - begin)].reshape((len(some), end - begin))
-            np.dot(room[: len(some)], axes, u)
-            square(u.reshape(-1))
+            y, own, values = room[: len(some)], energy[: len(some)], found[: len(some)]
+            take(patches, some, y)
             for i in range(len(some)):
-                level = level_of(levels, some[i], columns)
-                value = _peak(u[i], tables.gains[level, k], tables.constants[level, k])
-                if value > highest[some[i]]:
-                    highest[some[i]] = value
-                    chosen[some[i]] = k
+                own[i] = energies[some[i]]
+            if levels.size == 1:
+                _peaks_of_one_level(y, own, tables.full, k, levels[0, 0], responses, values, logs[: len(some)])
+            else:
+                _peaks_of_levels(y, own, tables.full, k, levels, some, columns, responses, values)
+            for i in range(len(some)):
+                number = some[i]
+                if values[i] > highest[number]:
+                    highest[number] = values[i]
+                    chosen[number] = k
     return chosen
+
+
+@kernel
+def _peaks_of_one_level(y, energies, full, k, level, responses, found, logs):
+    """The largest log-density of shape k over contrasts, of patches y (n, a), many of them in a register."""
+    u = responses[: full.axes.shape[1] * len(y)].reshape((full.axes.shape[1], len(y)))
+    np.dot(full.axes[k], y.T, u)
+    square(u.reshape(-1))
+    peaks(u, energies, full.gains[level, k], full.rest[level, k], full.constants[level, k], found, logs)
+
+
+@kernel
+def _peaks_of_levels(y, energies, full, k, levels, numbers, columns, responses, found):
+    """The same for one noise level per patch, many axes in a register."""
+    u = responses[: len(y) * full.axes.shape[1]].reshape((len(y), full.axes.shape[1]))
+    np.dot(y, full.axes[k].T, u)
+    square(u.reshape(-1))
+    for i in range(len(y)):
+        level = level_of(levels, numbers[i], columns)
+        found[i] = peak(u[i], energies[i], full.gains[level, k], full.rest[level, k], full.constants[level, k])
+
+
+@kernel
+def _energies(patches, whitening):
+    """|y|² of patches (n, a) without their mean, in coordinates in which the noise is white: (n,)."""
+    energies = np.empty(len(patches), np.float32)
+    for start in range(0, len(patches), RUN):
+        some = patches[start : start + RUN]
+        y = np.dot(some, whitening.T) if len(whitening) > 0 else some
+        for i in range(len(some)):
+            energies[start + i] = weighted(y[i], y[i])
+    return energies
 
 
 @kernel
@@ -162,24 +197,6 @@ def _add_patches(patches, places, size, total):
                 line[h] += own[h]
 
 
-@kernel(fastmath=FAST, inline="always")
-def _logarithm(squares, gains):
-    """Of the density of responses over that of noise, but for a constant, by their squares."""
-    value = np.float32(0.0)
-    for d in range(len(squares)):
-        value += gains[d] * squares[d]
-    return value
-
-
-@kernel(fastmath=FAST)
-def _peak(squares, gains, constants):
-    """The largest over contrasts of the logarithm of the density, over that of noise."""
-    highest = LOWEST
-    for g in range(len(constants)):
-        highest = max(highest, _logarithm(squares, gains[g]) + constants[g])
-    return highest
-
-
 @kernel(fastmath=FAST)
 def _shrink(u, gains, keeps, constants, parts, squares):
     """u ← Σ_g P(g | u) keep_g u; `parts` and `squares` are room."""
@@ -187,7 +204,7 @@ def _shrink(u, gains, keeps, constants, parts, squares):
         squares[d] = u[d] * u[d]
     highest = LOWEST
     for g in range(len(parts)):
-        parts[g] = _logarithm(squares, gains[g]) + constants[g]
+        parts[g] = weighted(squares, gains[g]) + constants[g]
         highest = max(highest, parts[g])
     total, kept = np.float32(0.0), squares
     for d in range(len(u)):

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from heatprior.arrays import FloatArray
-from heatprior.kernels.candidates import CANDIDATES, UNROLLED
+from heatprior.kernels.candidates import CANDIDATES
 from heatprior.kernels.grids import EVERY, Cells, Grid
+from heatprior.kernels.principal_axes import UNROLLED, PrincipalAxes
 from heatprior.kernels.row_bands import Progress, Store, average_by_bands, edges_of_bands
 from heatprior.kernels.shapes import LANES, ShapeTables, add_changes
 from heatprior.noise_model import Noise, NoiseSpectrum
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 NEGLIGIBLE = 0.03  # variance of an axis, over that of the noise, below which it is taken for noise alone
 RARE = 1e-3  # part of the patches of a shape whose contrast may be larger than the one by which axes are chosen
 SUBSPACE = 24  # dimensions in which all shapes are compared
+COARSE_AXES = 16  # of a shape, there
+COMPARED = 40  # axes of a shape along which candidates are compared
 LOG_SIGMA_STEP = 0.03  # between the tables for maps
 TILE = 512  # columns of patches that are looked at together
 LEAST_SIGMA = 1e-5  # of a table; less noise than this changes nothing visibly
@@ -40,18 +43,20 @@ def step_of_mixture(
     *,
     candidates: int = CANDIDATES,
     negligible: float = NEGLIGIBLE,
+    compared: int = COMPARED,
     grid: Grid = EVERY,
 ) -> None:
     """Hand to `store`, band by band, by how much one step changes the rows of an image (H, W) in float32.
 
-    With all shapes as `candidates` and nothing `negligible`, the only short cut left is that to the best shape.
+    With all shapes as `candidates`, nothing `negligible` and all axes `compared`, the only short cut left is that to
+    the best shape.
     """
     size, width = prior.size, image.shape[1]
     columns = width - size + 1
     lowest, highest = max(noise.lowest, LEAST_SIGMA), max(noise.highest, LEAST_SIGMA)
     steps = int(np.ceil(np.log(highest / lowest) / LOG_SIGMA_STEP))
     sigmas = tuple(np.geomspace(lowest, highest, steps + 1).tolist())
-    tables = shape_tables(prior, sigmas, negligible, noise.spectrum)
+    tables = shape_tables(prior, sigmas, negligible, noise.spectrum, compared)
     constant = np.zeros((1, 1), np.int32)
 
     all_rows, all_columns = grid.places(image.shape, size)
@@ -84,54 +89,82 @@ def cells_of_mixture(prior: GaussianMixturePrior, shape: tuple[int, int], grid: 
     return Cells(edges_of_bands(shape[0], prior.size), np.append(np.arange(0, end, TILE), end))
 
 
-@lru_cache(maxsize=8)
 def shape_tables(
     prior: GaussianMixturePrior,
     sigmas: tuple[float, ...],
     negligible: float = NEGLIGIBLE,
     spectrum: NoiseSpectrum | None = None,
+    compared: int = COMPARED,
 ) -> ShapeTables:
-    """For these noise levels, of noise of this spectrum."""
-    frames = _frames(prior, spectrum)
+    """For these noise levels, of noise of this spectrum. Kept for the next image, if it has the same noise."""
+    kept = _of_one_level if len(sigmas) == 1 else _of_maps
+    return kept(prior, sigmas, negligible, spectrum, compared)
+
+
+def _made(
+    prior: GaussianMixturePrior,
+    sigmas: tuple[float, ...],
+    negligible: float,
+    spectrum: NoiseSpectrum | None,
+    compared: int,
+) -> ShapeTables:
+    frames = _frames(prior, spectrum, compared)
     noise = np.square(sigmas)[:, None]  # (S, 1)
     lengths = (frames.contrast[:, None] * frames.variances > negligible * noise.min()).sum(axis=1).clip(1)
     padded = -(-lengths // LANES) * LANES
     contrasts, log_weights = prior.contrasts[:, None], prior.log_weights
-    signal = contrasts * frames.variances[:, None, : padded.max()]  # (K, G, m)
-    coarse_signal = contrasts * frames.coarse_variances[:, None, :]  # (K, G, q)
-
-    def logarithms(ratios: FloatArray) -> FloatArray:
-        return -0.5 * np.log1p(ratios)
-
+    signal = contrasts * _with_zeros(frames.variances, LANES)[:, None, : padded.max()]  # (K, G, m)
     noises = noise[..., None, None]
     return ShapeTables(
         np.concatenate([[0], np.cumsum(padded)]),
-        np.concatenate([axes[:, :count].reshape(-1) for axes, count in zip(frames.analysis, padded, strict=True)]),
-        np.concatenate([axes[:count].reshape(-1) for axes, count in zip(frames.synthesis, padded, strict=True)]),
+        _joined(frames.analysis, [(slice(None), slice(count)) for count in padded]),
+        _joined(frames.synthesis, [(slice(count),) for count in padded]),
         _single(0.5 / noises - 0.5 / (signal + noises)),
         _single(signal / (signal + noises)),
-        _single(log_weights + logarithms(signal / noises).sum(axis=-1)),
+        _single(log_weights - 0.5 * np.log1p(signal / noises).sum(axis=-1)),
+        _principal(prior, noise, frames.leading_axes, frames.variances, compared),
         frames.shared,
-        frames.coarse_axes,
-        _single(0.5 / noises - 0.5 / (coarse_signal + noises)),
-        _single(log_weights + logarithms(coarse_signal / noises).sum(axis=-1)),
+        _principal(prior, noise, frames.coarse_axes, frames.coarse_variances, COARSE_AXES),
+        frames.whitening,
     )
 
 
+_of_one_level = lru_cache(maxsize=16)(_made)  # the steps at all scales of an image
+_of_maps = lru_cache(maxsize=8)(_made)  # larger: a level for every 3 %, shared by the steps
+
+
+def _principal(
+    prior: GaussianMixturePrior, noise: FloatArray, axes: FloatArray, variances: FloatArray, most: int
+) -> PrincipalAxes:
+    """The shapes along the first axes of each (K, m', a), of falling variances (K, d), in noise (S, 1)."""
+    dimension = variances.shape[1]
+    kept = min(most, dimension)
+    contrasts, noises = prior.contrasts[:, None], noise[..., None, None]  # (G, 1), (S, 1, 1, 1)
+    signal = contrasts * variances[:, None, :kept]  # (K, G, kept)
+    left_out = contrasts[:, 0] * variances[:, kept:].sum(axis=1, keepdims=True) / max(dimension - kept, 1)  # (K, G)
+    rest = 0.5 / noise[..., None] - 0.5 / (left_out + noise[..., None])  # (S, K, G)
+    gains = np.zeros((*rest.shape, axes.shape[1]), np.float32)
+    gains[..., :kept] = 0.5 / noises - 0.5 / (signal + noises) - rest[..., None]
+    volumes = np.log1p(signal / noises).sum(axis=-1) + (dimension - kept) * np.log1p(left_out / noise[..., None])
+    return PrincipalAxes(axes, gains, _single(rest), _single(prior.log_weights - 0.5 * volumes))
+
+
 class _Frames(NamedTuple):
-    """What the tables of every noise level have in common; the d axes of a shape are padded to a multiple of LANES."""
+    """What the tables of every noise level have in common; d' is d, padded to a multiple of LANES."""
 
     contrast: FloatArray  # hardly a patch of a shape has a larger one, (K,)
-    variances: FloatArray  # (K, d')
-    analysis: FloatArray  # axes as columns, (K, a, d'), in float32 like all that follows but the variances
+    variances: FloatArray  # falling, (K, d)
+    analysis: FloatArray  # axes as columns, (K, a, d'), in float32 like all that follows but variances
     synthesis: FloatArray  # axes as rows, (K, d', a)
+    leading_axes: FloatArray  # of analysis, as rows, (K, m', a), padded to a multiple of UNROLLED
     shared: FloatArray  # the subspace, (q, a)
-    coarse_variances: FloatArray  # (K, q'), q padded to a multiple of UNROLLED
-    coarse_axes: FloatArray  # (K, q', q)
+    coarse_variances: FloatArray  # falling, (K, q)
+    coarse_axes: FloatArray  # as rows, (K, m', q), padded likewise
+    whitening: FloatArray  # (d, a), or (0, a) in white noise
 
 
 @lru_cache(maxsize=8)
-def _frames(prior: GaussianMixturePrior, spectrum: NoiseSpectrum | None) -> _Frames:
+def _frames(prior: GaussianMixturePrior, spectrum: NoiseSpectrum | None, compared: int) -> _Frames:
     prior, analysis, synthesis, _ = whitening(prior, spectrum)
     weights = np.exp(prior.log_weights)
     order = np.argsort(-prior.contrasts)
@@ -140,18 +173,31 @@ def _frames(prior: GaussianMixturePrior, spectrum: NoiseSpectrum | None) -> _Fra
     )  # such a contrast, or a larger one
     total = np.tensordot(weights @ prior.contrasts, prior.covariances, axes=1)
     common = np.linalg.eigh(total)[1][:, ::-1][:, :SUBSPACE]  # (d, q)
-    coarse, turns = np.linalg.eigh(common.T @ prior.covariances @ common)
-    padding = ((0, 0), (0, -prior.variances.shape[1] % LANES))
-    coarse_padding = ((0, 0), (0, -coarse.shape[1] % UNROLLED))
+    coarse, turns = (found[..., ::-1] for found in np.linalg.eigh(common.T @ prior.covariances @ common))
+    axes = prior.turns @ analysis  # (K, d, a)
     return _Frames(
         np.where(rarer > RARE, prior.contrasts[order], 0.0).max(axis=1),
-        np.pad(prior.variances, padding),
-        _single(np.pad(prior.turns @ analysis, (*padding, (0, 0))).swapaxes(1, 2)),
-        _single(np.pad(prior.turns @ synthesis, (*padding, (0, 0)))),
+        prior.variances,
+        _single(_with_zeros(axes, LANES).swapaxes(1, 2)),
+        _single(_with_zeros(prior.turns @ synthesis, LANES)),
+        _single(_with_zeros(axes[:, :compared], UNROLLED)),
         _single(common.T @ analysis),
-        np.pad(coarse, coarse_padding),
-        _single(np.pad(turns.swapaxes(1, 2), (*coarse_padding, (0, 0)))),
+        coarse,
+        _single(_with_zeros(turns.swapaxes(1, 2)[:, :COARSE_AXES], UNROLLED)),
+        _single(analysis if spectrum is not None else analysis[:0]),
     )
+
+
+def _joined(axes: FloatArray, parts: list[tuple[slice, ...]]) -> FloatArray:
+    """A part of the axes of each shape (K, …), one shape after the other; no copy where the parts are the whole."""
+    if all(own[part].size == own.size for own, part in zip(axes, parts, strict=True)):
+        return axes.reshape(-1)
+    return np.concatenate([own[part].reshape(-1) for own, part in zip(axes, parts, strict=True)])
+
+
+def _with_zeros(values: FloatArray, unit: int) -> FloatArray:
+    """Padded along the second axis to a multiple of a unit."""
+    return np.pad(values, [(0, 0), (0, -values.shape[1] % unit)] + [(0, 0)] * (values.ndim - 2))
 
 
 def _single(values: FloatArray) -> FloatArray:
