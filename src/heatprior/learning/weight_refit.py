@@ -51,7 +51,7 @@ def refit_weights(
         norm = float(prior.filters.norms[j])
         responses = prior.filters.matrix[j] @ patches
         levels = [level_of(responses, sigma * norm, prior.experts) for sigma in sigmas]
-        weights = prior.experts.weights[j]
+        weights: FloatArray = prior.experts.weights[j]
         for _ in range(rounds):
             weights = em_round(weights, levels)
         return weights
