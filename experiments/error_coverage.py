@@ -29,6 +29,9 @@ from heatprior.arrays import FloatArray, IntArray
 from heatprior.data import bsds500
 from heatprior.data.trials import FIRST_SEED, with_noise
 from heatprior.images import read_grey, read_image
+from heatprior.noise.profiles import NoiseProfile, StationaryNoise
+from heatprior.noise.stationary import frequencies
+from heatprior.noise_model.spectrum import NoiseSpectrum
 from heatprior.pictures.figures import save_figure
 from heatprior.records import running_commit, write_record
 
@@ -37,7 +40,8 @@ UNFINISHED = Path(__file__).parent.parent / "out" / "error_coverage"
 PICTURE = Path(__file__).parent.parent / "docs" / "errors-coverage.png"
 SHOWN = {50: 0.67449, 68: 0.99446, 90: 1.64485}  # per cent: standard errors to either side
 LEVELS = (15, 25, 50)  # 255 sigma
-KINDS = ("told", "map", "blind")
+KINDS = ("told", "map", "blind", "correlated")
+CUT_OFF = 0.15  # cycles per pixel, of correlated noise
 WIDTH = 2.0  # pixels, of the Gaussian for local contrast
 OPTIONS: dict[str, dict[str, Any]] = {
     "fast": {"quality": "fast"},
@@ -53,6 +57,7 @@ class Trial(NamedTuple):
     noisy: FloatArray
     sigma: float | FloatArray | None
     channel_axis: int | None = None
+    noise: str | NoiseProfile = "auto"
 
 
 class Row(NamedTuple):
@@ -105,18 +110,21 @@ def measured(name: str, row: Row, every: int) -> dict[str, Any]:
     )
     foretold = [one for one in done if np.isfinite(one["foretold"])]
     gaps = np.array([one["foretold"] - one["true"] for one in foretold])
+    covered = [one["inside"][-1] / one["pixels"] for one in done]
     chance = [abs(one["by_chance"]) for one in done if one["by_chance"] is not None]
     path.unlink()
     return {
         "images": len(done),
         "coverage": {str(part): round(float(hits / pixels), 4) for part, hits in zip(SHOWN, inside, strict=True)},
         "coverage_90_by_third": [round(float(part), 4) for part in inside_third / pixels_third],
+        "coverage_90_by_image": [round(min(covered), 4), round(max(covered), 4)],
         "psnr_withheld": len(done) - len(foretold),
         "psnr_mean_absolute_error": round(float(np.mean(np.abs(gaps))), 4),
         "psnr_worst_error": round(float(np.max(np.abs(gaps))), 4),
         "psnr_mean_error": round(float(np.mean(gaps)), 4),
         "psnr_error_by_chance": round(float(np.mean(chance)), 4) if chance else None,
         "psnr_stated_error": round(float(np.sqrt(np.mean([one["stated"] ** 2 for one in foretold]))), 4),
+        "psnr_errors": [round(float(gap), 3) for gap in gaps],
         "processor_seconds": round(float(np.sum([one["seconds"] for one in done])), 1),
         "commit": running_commit(),
     }
@@ -125,7 +133,8 @@ def measured(name: str, row: Row, every: int) -> dict[str, Any]:
 def of_one(trial: Trial, options: dict[str, Any], thirds: FloatArray) -> dict[str, Any]:
     """How many pixels of an image are inside their intervals, and its PSNR."""
     start = time.process_time()
-    found = denoise(trial.noisy, trial.sigma, white=1.0, channel_axis=trial.channel_axis, return_error=True, **options)
+    told = {"noise": trial.noise, "channel_axis": trial.channel_axis}
+    found = denoise(trial.noisy, trial.sigma, white=1.0, return_error=True, **told, **options)
     error = np.abs(found.pixels - trial.clean)
     ratio = error / np.maximum(found.error, 1e-9)
     third = np.digitize(contrast_of(trial), thirds)
@@ -185,8 +194,14 @@ def draw(rows: dict[str, Any]) -> None:
 
 
 def of_bsd68(path: Path, number: int, sigma: float, kind: str) -> Trial:
-    """Known noise; a map of it, from half to three halves of the level across; or nothing told."""
+    """Known noise; a map of it, from half to three halves of the level across; correlated noise; or nothing told."""
     clean = read_grey(path) / np.float32(255)
+    if kind == "correlated":
+        spectrum = NoiseSpectrum(np.exp(-np.square(frequencies(32) / CUT_OFF)))
+        field = spectrum.field(clean.shape, np.random.default_rng(FIRST_SEED + number))
+        variance = np.array([sigma**2])
+        profile = NoiseProfile((StationaryNoise(spectrum, np.array([0.5]), variance, 0.01 * variance),))
+        return Trial(clean, np.asarray(clean + sigma * field, np.float32), None, noise=profile)
     noise = with_noise(np.zeros_like(clean), number, sigma)
     if kind == "map":
         across = np.linspace(0.5, 1.5, clean.shape[1], dtype=np.float32) * np.ones_like(clean)

@@ -110,16 +110,33 @@ def test_a_synthetic_covariance_is_found_the_better_the_more_patches(few_shapes)
 
 
 def test_a_profile_is_the_same_after_a_file_and_refuses_what_is_none(tmp_path):
-    noise = StationaryNoise(NoiseSpectrum(LOW_PASS), np.array([0.1, 0.9]), np.array([1e-4, 4e-4]), np.full(2, 1e-5))
+    variances, errors = np.array([1e-4, 4e-4]), np.full(2, 1e-5)
+    noise = StationaryNoise(NoiseSpectrum(LOW_PASS), np.array([0.1, 0.9]), variances, errors, 0.02, 0.6)
     NoiseProfile((noise,), 3).save(tmp_path / "camera.json")
     (found,) = NoiseProfile.load(tmp_path / "camera.json").channels
-    for name in ("brightness", "variances", "errors"):
+    for name in ("brightness", "variances", "errors", "power_error", "flattened"):
         np.testing.assert_allclose(getattr(found, name), getattr(noise, name))
     np.testing.assert_allclose(found.spectrum.power, noise.spectrum.power)
     np.testing.assert_allclose(noise.on(np.full((4, 5), 0.5)).lowest, np.sqrt(2.5e-4), rtol=1e-6)
     (tmp_path / "other.json").write_text("{}")
     with pytest.raises(InvalidInputError, match="is no noise profile"):
         NoiseProfile.load(tmp_path / "other.json")
+
+
+def test_a_flattened_spectrum_tells_the_one_that_was_found():
+    """But for frequency zero, which patches do not tell; one that was not flattened stays as it is."""
+    found = NoiseSpectrum(LOW_PASS)
+    flat = StationaryNoise(
+        NoiseSpectrum(found.power**0.3), np.array([0.5]), np.array([1e-4]), np.array([1e-5]), 0.0, 0.3
+    )
+    again = flat.as_found()
+    np.testing.assert_allclose(again.spectrum.power / again.spectrum.power[0, 1], found.power / found.power[0, 1])
+    assert again.flattened == 1.0
+    assert np.abs(flat.spectrum.power - found.power).max() > 0.1
+    hole = found.power.copy()
+    hole[0, 0] = 0.0
+    filled = StationaryNoise(NoiseSpectrum(hole), flat.brightness, flat.variances, flat.errors).as_found()
+    assert filled.spectrum.power[0, 0] == pytest.approx(filled.spectrum.power[[0, 1], [1, 0]].mean())
 
 
 def test_all_symmetries_of_an_image_turn_the_noise_with_it():

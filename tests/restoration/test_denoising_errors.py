@@ -118,6 +118,23 @@ def test_errors_under_correlated_noise_cover_and_those_for_white_noise_do_not():
     assert covered[1] < covered[0] - 0.1
 
 
+def test_errors_are_those_of_the_noise_that_was_found_not_of_the_flatter_one_that_is_denoised_with():
+    """Coarse noise passes where the denoiser expects fine noise; a profile that does not tell it knows too little."""
+    frequencies = np.hypot(*np.meshgrid(*[np.fft.fftfreq(32)] * 2))
+    power, rng = np.exp(-((frequencies / 0.15) ** 2)) + 1e-3, np.random.default_rng(3)
+    clean = landscape((72, 80), rng).astype(np.float32)
+    noisy = (clean + SIGMA * NoiseSpectrum(power).field(clean.shape, rng)).astype(np.float32)
+    covered = []
+    for flattened in (0.3, 1.0):
+        one = StationaryNoise(
+            NoiseSpectrum(power**0.3), np.array([0.5]), np.array([SIGMA**2]), np.array([1e-4]), 0.0, flattened
+        )
+        found = hp.denoise(noisy, noise=NoiseProfile((one,)), return_error=True, white=1.0)
+        covered.append(np.mean(np.abs(found.pixels - clean) < 1.645 * found.error))
+    assert 0.8 < covered[0] < 0.98
+    assert covered[1] < covered[0] - 0.1
+
+
 def test_the_public_door_and_its_types_name_the_same_options():
     named = {field.name for field in fields(Options)}
     assert set(Keywords.__annotations__) == named

@@ -73,6 +73,19 @@ def test_estimates_that_contradict_each_other_foretell_nothing(factor):
     assert np.isfinite(predicted(trial(0)[1], LEVELS, 1.0, table=POSTERIOR)).all()
 
 
+@pytest.mark.parametrize("table", [None, POSTERIOR])
+def test_noise_that_is_known_to_be_taken_for_too_strong_is_put_right(table):
+    """Both estimates are straight in the variance of the noise; without being told, the PSNR is another one."""
+    rng = np.random.default_rng(0)
+    noisy = SIGNAL * rng.standard_normal(SHAPE) + SIGMA * rng.standard_normal(SHAPE)
+    found, more = probe(wiener, noisy, wiener(noisy), SIGMA * rng.choice([-1.0, 1.0], SHAPE)), np.sqrt(1.02)
+    right, wrong = (ingredients(noisy - wiener(noisy), Probe(*(s * x for x in found))) for s in (1.0, more))
+    true = predicted(right, LEVELS, 1.0, table=table).psnr
+    told = predicted(wrong, more * LEVELS, 1.0, table=table, excess=0.02 / 1.02).psnr
+    assert told == pytest.approx(true, abs=0.003)
+    assert abs(predicted(wrong, more * LEVELS, 1.0, table=table).psnr - true) > 0.02
+
+
 def test_a_doubt_about_the_noise_widens_the_error_and_favours_the_estimate_that_it_moves_less():
     parts = trial(0)[1]
     sure, unsure = (predicted(parts, LEVELS, 1.0, table=POSTERIOR, doubt=doubt) for doubt in (0.0, 0.02))

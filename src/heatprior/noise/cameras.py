@@ -164,4 +164,4 @@ def _as_noise(fit: Fit, patches: Patches, stronger: float, flatter: float) -> St
     # Each frequency of the torus, one with its opposite, is seen by as many patches as together have its pixels.
     power_error = np.sqrt(patches.repeated * fit.power.size / counts.sum())
     spectrum = NoiseSpectrum(fit.power**flatter)
-    return StationaryNoise(spectrum, patches.brightness, variances, errors, float(flatter * power_error))
+    return StationaryNoise(spectrum, patches.brightness, variances, errors, float(flatter * power_error), flatter)

@@ -37,6 +37,16 @@ class StationaryNoise:
     variances: FloatArray  # (L,)
     errors: FloatArray  # of the variances, (L,)
     power_error: float = 0.0  # relative, of the spectrum at each frequency
+    flattened: float = 1.0  # the power to which the spectrum that was found was taken, towards white noise
+
+    def as_found(self) -> StationaryNoise:
+        """The noise that is there, by what was found; the spectrum that is denoised with may be a flatter one.
+
+        Patches do not tell how much their mean is off; noise has no gap there, so that power is one of its neighbours'.
+        """
+        power = self.spectrum.power ** (1.0 / self.flattened)
+        power[0, 0] = max(power[0, 0], (power[0, 1] + power[1, 0]) / 2.0)
+        return replace(self, spectrum=NoiseSpectrum(power), flattened=1.0)
 
     def on(self, brightness: FloatArray) -> Noise:
         """The noise of an image of this brightness (H, W), smooth."""
@@ -100,6 +110,10 @@ class NoiseProfile:
     pictures: int = 1
     scale: float = 1.0
 
+    def as_found(self) -> NoiseProfile:
+        """The noise that is there, channel by channel."""
+        return replace(self, channels=tuple(channel.as_found() for channel in self.channels))
+
     def at(self, scale: float) -> NoiseProfile:
         """The same noise in images of another full scale, over that of their type."""
         factor = self.scale / scale
@@ -123,6 +137,7 @@ class NoiseProfile:
                 "errors": channel.errors.tolist(),
                 "power": channel.spectrum.power.tolist(),
                 "power_error": channel.power_error,
+                "flattened": channel.flattened,
             }
             for channel in self.channels
         ]
@@ -173,4 +188,7 @@ def _channel(entry: dict[str, Any]) -> StationaryNoise:
     if not (np.diff(brightness) >= 0).all():
         raise ValueError("brightness must ascend")
     spectrum, power_error = NoiseSpectrum(np.array(entry["power"], np.float64)), float(entry.get("power_error", 0.0))
-    return StationaryNoise(spectrum, brightness, variances, errors, power_error)
+    flattened = float(entry.get("flattened", 1.0))
+    if not 0 < flattened <= 1:
+        raise ValueError(f"flattened is {flattened}; expected a power above 0, at most 1")
+    return StationaryNoise(spectrum, brightness, variances, errors, power_error, flattened)

@@ -26,6 +26,8 @@ from heatprior.restoration.standard_errors import Probe, calibration_on, one_lev
 
 LEAST_LEVEL = 1e-6  # of full scale
 SEED = 0  # of the probe: the same image has the same errors
+CORRELATED = " correlated"  # noise: behind a method's name on cards
+TOO_HIGH = 0.5  # the mean of the errors of estimated levels over their typical size, on validation images
 
 
 class DenoisedWithError(NamedTuple):
@@ -117,10 +119,11 @@ def probed(image: ArrayLike, sigma: ArrayLike | None, options: Options, progress
     noisy = plan.pixels.astype(np.float32)
     clean = carried_out(plan, noisy, span_of(progress, 0.0, 0.5))
     second = span_of(progress, 0.5, 1.0)
-    drawn = noise_like(plan, np.random.default_rng(SEED))
+    there = _with_noise_as_found(plan)
+    drawn = noise_like(there, np.random.default_rng(SEED))
     found = probe(lambda pixels: carried_out(plan, pixels, second), noisy, clean, drawn)
     planes = Probe(*(as_channels(values, plan.channel_axis) for values in found))
-    return Probed(plan, noisy, clean, planes, noise_levels(plan), _pixels_alike(plan))
+    return Probed(plan, noisy, clean, planes, noise_levels(there), _pixels_alike(there))
 
 
 def denoise_with_error(
@@ -129,13 +132,19 @@ def denoise_with_error(
     """As `denoise`, which it runs twice; see `standard_errors` for why that tells the errors."""
     done = probed(image, sigma, options, progress)
     plan, axis, full = done.plan, done.plan.channel_axis, done.plan.full
-    variance = calibration_on(plan.card, plan.method).variance(done.variance / full**2, _over(done.levels, full))
+    calibration = calibration_on(plan.card, calibrated_way(plan))
+    variance = calibration.variance(done.variance / full**2, _over(done.levels, full))
     error = np.empty(done.noisy.shape, np.float32)
     as_channels(error, axis)[...] = np.where(done.found.drawn == 0.0, 0.0, full * np.sqrt(variance))
-    parts, table = done.ingredients(), risk_table_on(plan.card, plan.method)
-    levels = done.levels[..., : parts.known.shape[-3], :, :]
-    quality = predicted(parts, levels, full, table=table, doubt=_doubt(plan.report), alike=done.alike)
+    parts, table = done.ingredients(), risk_table_on(plan.card, calibrated_way(plan))
+    levels, (excess, doubt) = done.levels[..., : parts.known.shape[-3], :, :], _errors_of_noise(plan.report)
+    quality = predicted(parts, levels, full, table=table, excess=excess, doubt=doubt, alike=done.alike)
     return DenoisedWithError(_as_type(done.clean, plan.pixels.dtype), error, quality, plan.report)
+
+
+def _with_noise_as_found(plan: Plan) -> Plan:
+    """The plan with the noise that is there: of photographs another one than that which is denoised with."""
+    return plan._replace(profiles=[own if own is None else own.as_found() for own in plan.profiles])
 
 
 def _over(levels: FloatArray, full: float) -> FloatArray:
@@ -189,15 +198,23 @@ def _pixels_alike(plan: Plan) -> float:
     return max((spectrum.pixels_alike for spectrum in spectra), default=1.0)
 
 
-def _doubt(report: NoiseReport | None) -> float:
-    """The relative error of an estimated variance, on average over channels; none if it was given."""
+def calibrated_way(plan: Plan) -> str:
+    """Under which name a prior's card has the tables for a plan: its method, and whether the noise is correlated."""
+    return plan.method if all(profile is None for profile in plan.profiles) else plan.method + CORRELATED
+
+
+def _errors_of_noise(report: NoiseReport | None) -> tuple[float, float]:
+    """Of an estimated variance: the part by which it is too large on average, and its relative error beside that.
+
+    Both on average over channels, and none if it was given. Texture passes for noise, but noise seldom for texture.
+    """
     if report is None:
-        return 0.0
-    errors = [
-        2.0 * float(np.hypot(channel.level.stderr, channel.model_error)) / max(channel.level.sigma, LEAST_LEVEL)
-        for channel in report.channels
-    ]
-    return float(np.mean(errors))
+        return 0.0, 0.0
+    levels = np.array([max(channel.level.sigma, LEAST_LEVEL) for channel in report.channels])
+    chance = np.array([channel.level.stderr for channel in report.channels])
+    typical = np.array([channel.model_error for channel in report.channels])
+    errors = np.hypot(chance, np.sqrt(1.0 - TOO_HIGH**2) * typical)
+    return float(np.mean(2.0 * TOO_HIGH * typical / levels)), float(np.mean(2.0 * errors / levels))
 
 
 def _as_type(values: FloatArray, dtype: np.dtype[Any]) -> NDArray[Any]:

@@ -107,6 +107,10 @@ class _Estimate(NamedTuple):
     variance: float
     slope: float
 
+    def without(self, excess: float) -> _Estimate:
+        """Had the variance of the noise been taken for smaller by this part."""
+        return self._replace(risk=self.risk - excess * self.slope)
+
 
 def predicted(
     parts: Ingredients,
@@ -114,21 +118,22 @@ def predicted(
     full: float,
     *,
     table: RiskTable | None = None,
+    excess: float = 0.0,
     doubt: float = 0.0,
     alike: float = 1.0,
 ) -> PredictedPsnr:
     """The PSNR, full scale being `full`; `levels` are the standard deviations of the noise, (..., H, W).
 
-    `doubt` is the relative error of the variance of the noise where that was estimated. `alike` is how many pixels
-    count as one where noise is correlated; the table is for white noise.
+    Where the variance of the noise was estimated, `excess` is the part by which it is too large on average, and `doubt`
+    its relative error. `alike` is how many pixels count as one where noise is correlated.
     """
     count = float(np.count_nonzero(parts.known))
     if not count:
         raise InvalidInputError("every pixel of the image is missing; nothing is known of its quality")
     sigma = one_level(levels)
-    values = None if table is None or alike > 1.0 else table.at(sigma / full)
-    stein = _by_stein(parts, sigma, 1.0 if values is None else values[0], count, alike)
-    learnt = None if values is None else _by_table(parts, sigma, values, count)
+    values = None if table is None else table.at(sigma / full)
+    stein = _by_stein(parts, sigma, 1.0 if values is None else values[0], count, alike).without(excess)
+    learnt = None if values is None else _by_table(parts, sigma, values, count).without(excess)
     least = LEAST_PART * _mean(np.square(sigma), parts, count)
     risk, error, sound = _alone(stein, doubt) if learnt is None else _weighed(stein, learnt, doubt)
     if not sound:

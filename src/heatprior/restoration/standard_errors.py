@@ -25,9 +25,9 @@ from heatprior.errors import InvalidInputError, PriorFileError
 
 PROBE = 0.1  # of the noise: much less, and jumps between shapes go unseen; much more is no derivative
 
-WIDTH = 3.0  # pixels over which neighbours share an average, the standard deviation of a Gaussian
+WIDTH = 5.0  # pixels over which neighbours share an average, the standard deviation of a Gaussian
 TRUNCATED = 3.0  # widths at which the Gaussian ends
-LEAST_PART, MOST_PART = 1e-3, 4.0  # of the variance of the noise: no pixel is known better, or worse
+LEAST_PART, MOST_PART = 1e-3, 1.5  # of the variance of the noise: no pixel is known better, or much worse than noisy
 CARD_ENTRY, COLUMNS = "standard_errors", ("sigmas", "probed", "actual", "powers")
 LEAST_SIGMA = 1e-9  # has a logarithm
 Table = TypeVar("Table")
