@@ -118,6 +118,9 @@ def measured(name: str, row: Row, every: int) -> dict[str, Any]:
         "coverage": {str(part): round(float(hits / pixels), 4) for part, hits in zip(SHOWN, inside, strict=True)},
         "coverage_90_by_third": [round(float(part), 4) for part in inside_third / pixels_third],
         "coverage_90_by_image": [round(min(covered), 4), round(max(covered), 4)],
+        "stated_square_over_true": round(
+            sum(one["stated_square"] for one in done) / sum(one["square"] for one in done), 3
+        ),
         "psnr_withheld": len(done) - len(foretold),
         "psnr_mean_absolute_error": round(float(np.mean(np.abs(gaps))), 4),
         "psnr_worst_error": round(float(np.max(np.abs(gaps))), 4),
@@ -133,7 +136,7 @@ def measured(name: str, row: Row, every: int) -> dict[str, Any]:
 def of_one(trial: Trial, options: dict[str, Any], thirds: FloatArray) -> dict[str, Any]:
     """How many pixels of an image are inside their intervals, and its PSNR."""
     start = time.process_time()
-    told = {"noise": trial.noise, "channel_axis": trial.channel_axis}
+    told: dict[str, Any] = {"noise": trial.noise, "channel_axis": trial.channel_axis}
     found = denoise(trial.noisy, trial.sigma, white=1.0, return_error=True, **told, **options)
     error = np.abs(found.pixels - trial.clean)
     ratio = error / np.maximum(found.error, 1e-9)
@@ -144,6 +147,8 @@ def of_one(trial: Trial, options: dict[str, Any], thirds: FloatArray) -> dict[st
         "pixels": ratio.size,
         "inside_third": [int(np.count_nonzero(part < SHOWN[90])) for part in narrow],
         "pixels_third": [part.size for part in narrow],
+        "stated_square": float(np.sum(np.square(found.error), dtype=np.float64)),
+        "square": float(np.sum(np.square(error), dtype=np.float64)),
         "true": -10.0 * float(np.log10(np.mean(np.square(error), dtype=np.float64))),
         "by_chance": by_chance(trial, error),
         "foretold": found.predicted.psnr,
