@@ -175,7 +175,8 @@ def as_line(name: str, found: dict[str, Any]) -> str:
     thirds = ", ".join(f"{100 * part:.1f}" for part in found["coverage_90_by_third"])
     errors = (found[f"psnr_{key}"] for key in ("mean_absolute_error", "worst_error", "stated_error", "error_by_chance"))
     psnr = " | ".join("" if value is None else f"{value:.2f}" for value in errors)
-    return f"| {name} | {found['images']} | {covered} | {thirds} | {psnr} | {found['psnr_withheld']} |"
+    size = f"{found['stated_square_over_true']:.2f}"
+    return f"| {name} | {found['images']} | {covered} | {thirds} | {size} | {psnr} | {found['psnr_withheld']} |"
 
 
 def draw(rows: dict[str, Any]) -> None:
