@@ -206,15 +206,17 @@ def calibrated_way(plan: Plan) -> str:
 def _errors_of_noise(report: NoiseReport | None) -> tuple[float, float]:
     """Of an estimated variance: the part by which it is too large on average, and its relative error beside that.
 
-    Both on average over channels, and none if it was given. Texture passes for noise, but noise seldom for texture.
+    Both on average over channels, and none if it was given. Texture passes for white noise, but noise seldom for
+    texture; that of a camera may be found too weak as well as too strong.
     """
     if report is None:
         return 0.0, 0.0
     levels = np.array([max(channel.level.sigma, LEAST_LEVEL) for channel in report.channels])
     chance = np.array([channel.level.stderr for channel in report.channels])
     typical = np.array([channel.model_error for channel in report.channels])
-    errors = np.hypot(chance, np.sqrt(1.0 - TOO_HIGH**2) * typical)
-    return float(np.mean(2.0 * TOO_HIGH * typical / levels)), float(np.mean(2.0 * errors / levels))
+    mean = np.where([model == "correlated" for model in report.models], 0.0, TOO_HIGH)
+    errors = np.hypot(chance, np.sqrt(1.0 - mean**2) * typical)
+    return float(np.mean(2.0 * mean * typical / levels)), float(np.mean(2.0 * errors / levels))
 
 
 def _as_type(values: FloatArray, dtype: np.dtype[Any]) -> NDArray[Any]:

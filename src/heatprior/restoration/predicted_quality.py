@@ -135,7 +135,10 @@ def predicted(
     stein = _by_stein(parts, sigma, 1.0 if values is None else values[0], count, alike).without(excess)
     learnt = None if values is None else _by_table(parts, sigma, values, count).without(excess)
     least = LEAST_PART * _mean(np.square(sigma), parts, count)
-    risk, error, sound = _alone(stein, doubt) if learnt is None else _weighed(stein, learnt, doubt)
+    if learnt is None:
+        risk, error, sound = _alone(stein, doubt)
+    else:
+        risk, error, sound = _weighed(stein, learnt, doubt, shared=alike == 1.0)
     if not sound:
         return PredictedPsnr(nan, nan)
     risk = max(risk, error / 2.0, least)  # an estimate of nearly nothing may come out negative
@@ -177,10 +180,14 @@ def _alone(stein: _Estimate, doubt: float) -> tuple[float, float, bool]:
     return stein.risk, error, stein.risk > -CONTRADICTION * error
 
 
-def _weighed(stein: _Estimate, learnt: _Estimate, doubt: float) -> tuple[float, float, bool]:
-    """The same for both estimates by least variance; a doubt about the noise moves both."""
+def _weighed(stein: _Estimate, learnt: _Estimate, doubt: float, *, shared: bool) -> tuple[float, float, bool]:
+    """The same for both estimates by least variance.
+
+    A doubt about the strength of white noise moves both, and may cancel; if it is `shared` by none, as where the
+    spectrum is in doubt as well, it does not.
+    """
     first, second = (one.variance + (one.slope * doubt) ** 2 for one in (stein, learnt))
-    both = stein.slope * learnt.slope * doubt**2
+    both = stein.slope * learnt.slope * doubt**2 if shared else 0.0
     apart = first + second - 2.0 * both
     weight = min(max((second - both) / apart, 0.0), 1.0)
     risk = weight * stein.risk + (1.0 - weight) * learnt.risk
