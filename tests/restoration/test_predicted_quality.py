@@ -86,13 +86,15 @@ def test_noise_that_is_known_to_be_taken_for_too_strong_is_put_right(table):
     assert abs(predicted(wrong, more * LEVELS, 1.0, table=table).psnr - true) > 0.02
 
 
-def test_a_doubt_that_also_concerns_the_spectrum_does_not_cancel():
-    """Stein's estimate falls and the learnt one grows with the noise; as many pixels count, only the doubt differs."""
+def test_where_a_spectrum_is_in_doubt_the_learnt_estimate_stands_alone():
+    """More was removed than the noise explains, which only Stein's estimate sees; without a doubt it counts."""
     parts = trial(0)[1]
-    white, correlated = (predicted(parts, LEVELS, 1.0, table=POSTERIOR, doubt=0.4, alike=n) for n in (1.0, 1.0 + 1e-9))
-    assert correlated.stderr > 1.5 * white.stderr
-    sure = [predicted(parts, LEVELS, 1.0, table=POSTERIOR, alike=n).stderr for n in (1.0, 1.0 + 1e-9)]
-    assert sure[0] == pytest.approx(sure[1])
+    more = parts._replace(removed=1.01 * parts.removed)
+    for doubt, same in ((0.4, True), (0.0, False)):
+        found = [predicted(one, LEVELS, 1.0, table=POSTERIOR, doubt=doubt, alike=1.5).psnr for one in (parts, more)]
+        assert (found[0] == found[1]) is same
+    white = [predicted(one, LEVELS, 1.0, table=POSTERIOR, doubt=0.4).psnr for one in (parts, more)]
+    assert white[0] != white[1]
 
 
 def test_a_doubt_about_the_noise_widens_the_error_and_favours_the_estimate_that_it_moves_less():

@@ -137,8 +137,10 @@ def predicted(
     least = LEAST_PART * _mean(np.square(sigma), parts, count)
     if learnt is None:
         risk, error, sound = _alone(stein, doubt)
+    elif doubt and alike > 1.0:  # Stein's needs the covariance of the noise, which is then in doubt as a whole
+        risk, error, sound = _alone(learnt, doubt)
     else:
-        risk, error, sound = _weighed(stein, learnt, doubt, shared=alike == 1.0)
+        risk, error, sound = _weighed(stein, learnt, doubt)
     if not sound:
         return PredictedPsnr(nan, nan)
     risk = max(risk, error / 2.0, least)  # an estimate of nearly nothing may come out negative
@@ -174,20 +176,16 @@ def _by_table(parts: Ingredients, sigma: FloatArray, values: tuple[FloatArray, .
     return _Estimate(risk, variance, steady - of_noise)
 
 
-def _alone(stein: _Estimate, doubt: float) -> tuple[float, float, bool]:
+def _alone(one: _Estimate, doubt: float) -> tuple[float, float, bool]:
     """The risk, its standard error, and whether it makes sense: none is below zero."""
-    error = sqrt(stein.variance + (stein.slope * doubt) ** 2)
-    return stein.risk, error, stein.risk > -CONTRADICTION * error
+    error = sqrt(one.variance + (one.slope * doubt) ** 2)
+    return one.risk, error, one.risk > -CONTRADICTION * error
 
 
-def _weighed(stein: _Estimate, learnt: _Estimate, doubt: float, *, shared: bool) -> tuple[float, float, bool]:
-    """The same for both estimates by least variance.
-
-    A doubt about the strength of white noise moves both, and may cancel; if it is `shared` by none, as where the
-    spectrum is in doubt as well, it does not.
-    """
+def _weighed(stein: _Estimate, learnt: _Estimate, doubt: float) -> tuple[float, float, bool]:
+    """The same for both estimates by least variance; a doubt about the noise moves both."""
     first, second = (one.variance + (one.slope * doubt) ** 2 for one in (stein, learnt))
-    both = stein.slope * learnt.slope * doubt**2 if shared else 0.0
+    both = stein.slope * learnt.slope * doubt**2
     apart = first + second - 2.0 * both
     weight = min(max((second - both) / apart, 0.0), 1.0)
     risk = weight * stein.risk + (1.0 - weight) * learnt.risk
