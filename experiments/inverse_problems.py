@@ -32,7 +32,7 @@ from heatprior.data.trials import psnr
 from heatprior.images import read_grey
 from heatprior.records import running_commit, write_record
 from heatprior.restoration.operators.tikhonov import undetermined_part
-from heatprior.restoration.plug_and_play import START, TRUST
+from heatprior.restoration.plug_and_play import TRUST, TYPICAL
 
 MARGIN = 16
 RESULT = Path(__file__).parent / "results" / "inverse_problems.json"
@@ -57,7 +57,7 @@ def course(trial: Trial, prior: str) -> dict[str, float]:
     steps: list[hp.RestoringStep] = []
     hp.restore(trial.data, trial.operator, trial.sigma, prior=prior, report=steps.append, **trial.options)
     return {
-        "undetermined": round(undetermined_part(trial.measurement, TRUST * (trial.sigma / START) ** 2), 3),
+        "undetermined": round(undetermined_part(trial.measurement, TRUST * (trial.sigma / TYPICAL) ** 2), 3),
         "steps": steps[-1].steps,
         "applications": steps[-1].applications,
     }

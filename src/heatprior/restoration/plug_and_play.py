@@ -31,11 +31,12 @@ from heatprior.restoration.qualities import back_from_symmetry, in_symmetry
 from heatprior.restoration.recipes import Recipe, usual_scales
 from heatprior.restoration.splitting import METHODS, check_holds_a_patch
 
-START = 30 / 255  # the first noise level: the error of an image to begin with, about
+START = 60 / 255  # the first noise level: ghosts in an image to begin with are as large as that
+TYPICAL = 30 / 255  # an image's error to begin with, about: what the data determine is judged by it
 END = 0.8  # the last one, over the noise that the data bring into the image
 FINEST = 1 / 255  # the last one, at least: what is less is not seen
 FALL = (0.8, 0.9)  # of the level from step to step, about, if data leave nothing undetermined, or everything
-MOMENTUM = 0.5  # over the part that is undetermined
+MOMENTUM = 0.75  # over the part that is undetermined
 TRUST = 0.3  # in the data against the prior: tau² = level² / TRUST
 PRECISION = 0.05  # of conjugate gradients, over the level
 STRIDE = 2  # pixels between patches; each step begins them elsewhere
@@ -126,7 +127,7 @@ class Restorer(NamedTuple):
             z, levels = self._denoised(image, level / nature.norm, progress), np.array([level / nature.norm])
             self._tell(1, levels, z, data, counted, level)
         else:
-            undetermined = undetermined_part(counted.measurement, TRUST * (level / START) ** 2)
+            undetermined = undetermined_part(counted.measurement, TRUST * (level / TYPICAL) ** 2)
             levels = noise_levels(level / nature.norm, undetermined)
             z = self._alternate(data, counted, level, levels, MOMENTUM * undetermined, progress)
         return z if measurement.inside is None else z[measurement.inside]
