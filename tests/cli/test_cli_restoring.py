@@ -31,6 +31,7 @@ def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     mask = np.zeros(SHAPE, np.uint8)
     mask[10:13, 5:30] = 255
     Image.fromarray(mask).save("scratches.png")
+    Image.fromarray(np.full_like(mask, 255)).save("white.png")
     tifffile.imwrite("psf.tif", np.rint(1e4 * gaussian_kernel(1.0)).astype(np.uint16))
     return tmp_path
 
@@ -135,13 +136,18 @@ def test_upscale_16_bits_in_the_same_format(run: Run):
         (("deblur",), "expected one blur"),
         (("deblur", "--gaussian", 1, "--motion", "5,0"), "expected one blur"),
         (("deblur", "--motion", "5"), "such as 15,30"),
-        (("deblur", "--motion", "0,5"), "a length of 1 or more"),
+        (("deblur", "--motion", "0,5"), "a length of 1 to 4000"),
+        (("deblur", "--motion", "1e6,0"), "a length of 1 to 4000"),
+        (("deblur", "--motion", "5,nan"), "a finite angle"),
         (("deblur", "--gaussian", 0), "expected a positive number"),
+        (("deblur", "--gaussian", 1e4), "at most 500"),
         (("deblur", "--gaussian", 9), "but the image only 32×36"),
         (("deblur", "--gaussian", 1, "--sigma", 0), "expected a positive number"),
         (("deblur", "--kernel", "none.tif"), "none.tif"),
         (("inpaint",), "no pixel is missing"),
         (("inpaint", "--mask", "psf.tif"), "the mask has shape (9, 9)"),
+        (("inpaint", "--mask", "white.png"), "the mask leaves no valid pixel"),
+        (("upscale", "--gaussian", 1e4), "at most 500"),
         (("upscale", "--factor", 1), "--factor"),
     ],
 )

@@ -32,7 +32,11 @@ def fill_in(
     missing = np.isnan(values) if values.dtype.kind == "f" else np.zeros(values.shape, bool)
     if spoilt is not None:
         if spoilt.shape != channels.shape[-2:]:
-            raise InvalidInputError(f"the mask has shape {spoilt.shape} but the image {channels.shape[-2:]}")
+            raise InvalidInputError(
+                f"the mask has shape {spoilt.shape} but the image {channels.shape[-2:]}; expected the same"
+            )
+        if spoilt.all():
+            raise InvalidInputError("the mask leaves no valid pixel; it must be black where the image is to be kept")
         as_channels(missing, channel_axis)[...] |= spoilt
     if not missing.any():
         raise InvalidInputError("no pixel is missing; give a mask that is white where something is to be filled in")

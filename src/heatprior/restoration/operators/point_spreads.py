@@ -10,6 +10,7 @@ from heatprior.arrays import FloatArray
 from heatprior.errors import InvalidInputError
 
 REACH_OF_GAUSSIANS = 4.0  # standard deviations: beyond them less than 1e-4 of the weight lies
+LONGEST = 2000.0  # pixels that a kernel with a name may reach, to either side: none needs more, and few have memory
 FINENESS = 16  # points in a pixel along a motion
 BICUBIC_SHARPNESS = -0.5  # of Keys' kernel: as in MATLAB, Pillow and the literature on super-resolution
 
@@ -42,8 +43,11 @@ def transfer_function(
 
 def gaussian_kernel(deviation: float) -> FloatArray:
     """A Gaussian of this standard deviation in pixels, of sum one."""
-    if not (np.isfinite(deviation) and deviation > 0):
-        raise InvalidInputError(f"the Gaussian's standard deviation is {deviation:g}; expected a positive number")
+    most = LONGEST / REACH_OF_GAUSSIANS
+    if not 0 < deviation <= most:
+        raise InvalidInputError(
+            f"the Gaussian's standard deviation is {deviation:g}; expected a positive number, at most {most:g}"
+        )
     reach = int(np.ceil(REACH_OF_GAUSSIANS * deviation))
     line = np.exp(-0.5 * np.square(np.arange(-reach, reach + 1) / deviation))
     kernel = np.outer(line, line)
@@ -52,8 +56,11 @@ def gaussian_kernel(deviation: float) -> FloatArray:
 
 def motion_kernel(length: float, degrees: float) -> FloatArray:
     """A straight motion over `length` pixels, `degrees` anticlockwise from the right, of sum one."""
-    if not (np.isfinite([length, degrees]).all() and length >= 1):
-        raise InvalidInputError(f"the motion is {length:g} pixels at {degrees:g}°; expected a length of 1 or more")
+    most = 2 * LONGEST
+    if not (np.isfinite(degrees) and 1 <= length <= most):
+        raise InvalidInputError(
+            f"the motion is {length:g} pixels at {degrees:g}°; expected a length of 1 to {most:g}, and a finite angle"
+        )
     reach = int(np.ceil(length / 2))
     along = np.linspace(-0.5, 0.5, int(np.ceil(length * FINENESS)) + 1) * (length - 1)
     rows = reach - np.sin(np.deg2rad(degrees)) * along
