@@ -16,7 +16,7 @@ COLOURS = {
     "network": "#000000",
 }
 NAMES = {
-    "quality": "`hp.denoise`, fast and default",
+    "quality": "`hp.denoise`, fast, default and best",
     "patch": "products of experts on patches",
     "mixture": "mixtures of Gaussians",
     "image": "priors of whole images",
