@@ -7,7 +7,7 @@ from synthetic import landscape
 
 import heatprior as hp
 from heatprior.data.trials import psnr
-from heatprior.noise.doubts import doubts
+from heatprior.noise.doubts import doubts, one_of_each
 
 SHAPE = (192, 256)
 RNG = np.random.default_rng(0)
@@ -147,3 +147,8 @@ def test_each_doubt_is_raised():
     smeared = (CLEAN + 0.08 * pairs).astype(np.float32)
     found = float(hp.estimate_sigma(smeared))
     assert ["correlated" in doubt for doubt in doubts(smeared, found, 7)] == [True]
+
+
+def test_doubts_of_several_channels_are_told_once():
+    found = ["3.1% of the pixels are clipped", "14.0% of the pixels are clipped", "neighbours are correlated"]
+    assert one_of_each(found) == [found[0], found[2]]

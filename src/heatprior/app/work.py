@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 from typing import Any
 
@@ -13,10 +12,10 @@ from heatprior.app.plain_words import noise_in_words
 from heatprior.app.restoring import MASK, Restoration
 from heatprior.kernels.row_bands import Progress, span_of
 from heatprior.noise.channel_noise import doubts_of
+from heatprior.noise.doubts import one_of_each
 from heatprior.noise.estimation import estimate_noise
 from heatprior.pixels.inputs import as_channels, in_unit_range
 
-NUMBER = re.compile(r"\d+(\.\d+)?")
 PATCH = 7  # pixels along the side of the patches that tell the noise
 UNSURE = 1.0  # dB: what is foretold with a larger error is not told
 ESTIMATING = 0.8  # of the time, when doubts are looked for
@@ -37,8 +36,7 @@ def estimate(picture: OpenedPicture, number: int, progress: Progress) -> dict[st
         progress(ESTIMATING + (1.0 - ESTIMATING) * done / len(channels))
         found += doubts_of(channel, in_unit_range(pixels, report.white), PATCH)
     progress(1.0)
-    kinds = {NUMBER.sub("#", doubt): doubt for doubt in reversed(found)}  # of those that differ in a figure, the first
-    noise = FrameNoise(report, from_part=False, doubts=tuple(reversed(kinds.values())))
+    noise = FrameNoise(report, from_part=False, doubts=tuple(one_of_each(found)))
     picture.noise[number] = noise
     return {"noise": noise_in_words(noise, picture.full_scale)}
 

@@ -141,6 +141,7 @@ def _besides(result: Result) -> str:
 def _warn_of_doubts(job: Job, image: ImageFile, report: NoiseReport) -> None:
     """What makes the estimated noise doubtful, each reason once for all channels."""
     from heatprior.noise.channel_noise import doubts_of
+    from heatprior.noise.doubts import one_of_each
     from heatprior.pixels.inputs import as_channels, in_unit_range
 
     channels = as_channels(image.values(), image.channel_axis)
@@ -150,7 +151,7 @@ def _warn_of_doubts(job: Job, image: ImageFile, report: NoiseReport) -> None:
         for channel, pixels in zip(report.channels, flat, strict=True)
         for doubt in doubts_of(channel, in_unit_range(pixels, report.white), PATCH)
     ]
-    for doubt in dict.fromkeys(found):
+    for doubt in one_of_each(found):
         typer.echo(f"heatprior: warning: {job.source}: {doubt}", err=True)
 
 

@@ -6,6 +6,9 @@ surface is taken off them: there the rest is noise, and if it is white its neigh
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+
 import numpy as np
 
 from heatprior.arrays import FloatArray
@@ -21,12 +24,21 @@ CORRELATED = 0.15  # correlation of neighbours that white noise does not reach
 EXCESS = 1.3  # times sigma: what is left in flat squares, if texture alone does not explain the correlation
 LEAST_LEFT = 2 / 255
 NINETY = 1.645  # standard errors: the interval that holds the truth in 90 of 100 cases
+NUMBER = re.compile(r"\d+(\.\d+)?")
 
 
 def doubts(image: FloatArray, sigma: float, size: int, *, white: bool = True) -> list[str]:
     """What speaks against `sigma`, the estimate for a grey image (H, W) scaled to [0, 1] by patches of this size."""
     found = [_clipped(image, sigma, size), _quantised(image, sigma), _correlated(image, sigma) if white else ""]
     return [doubt for doubt in found if doubt]
+
+
+def one_of_each(found: Sequence[str]) -> list[str]:
+    """Of doubts that differ in a figure alone, as those of several channels do, the first."""
+    kinds: dict[str, str] = {}
+    for doubt in found:
+        kinds.setdefault(NUMBER.sub("#", doubt), doubt)
+    return list(kinds.values())
 
 
 def too_weak(sigma: float, error: float) -> str:
