@@ -53,6 +53,9 @@ export class Queue {
     this.running(true);
     const choice = this.choice();
     const settings = JSON.stringify(choice);
+    // What was done with other settings must not be saved with the rest, even if this run is cancelled.
+    if (!this.entries.some((entry) => entry.settings === settings && entry.state === "done"))
+      await api.dropSaved().catch((error) => this.say(error.message));
     for (const entry of this.entries) if (entry.settings !== settings) Object.assign(entry, { state: "", reason: "" });
     this.draw();
     for (const entry of this.entries) {
