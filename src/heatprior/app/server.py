@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 import signal
 import socket
@@ -66,7 +67,17 @@ def application(folder: Path, token: str, names: frozenset[str], largest: int = 
 
 
 def serve(host: str, port: int, largest: int, ready: Callable[[str], None]) -> None:
-    """Run until interrupted; `ready` is called with the URL once it can be opened."""
+    """Run until interrupted; `ready` is called with the URL once it can be opened. A signal ends the process here."""
+    try:
+        _serve(host, port, largest, ready)
+    except SystemExit as ended:
+        # Work under way may be inside compiled code, whose threads the interpreter's own end would abort.
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(int(str(ended.code)))
+
+
+def _serve(host: str, port: int, largest: int, ready: Callable[[str], None]) -> None:
     with _listening(host, port) as server_socket, scratch_folder() as folder:
         listen()
         address = server_socket.getsockname()
