@@ -16,7 +16,7 @@ import numpy as np
 
 from heatprior.arrays import FloatArray
 from heatprior.noise_model import Noise, Rows
-from heatprior.pixels.gaps import REACH, UNIT, Window, fill_nearby
+from heatprior.pixels.gaps import Window, fill_nearby
 from heatprior.priors.protocol import Prior
 from heatprior.restoration.local_scales import (
     NOISE_FACTOR,
@@ -91,7 +91,7 @@ class MultiscaleWay:
         fine.append(merged[-1])
         noisy = [self.ways[-1].reads(fine[-1])]
         for way, window in zip(self.ways[-2::-1], fine[-2::-1], strict=True):
-            halving = _with_fillings(reads_of_halving(noisy[-1], way.shape), way)
+            halving = way.with_fillings(reads_of_halving(noisy[-1], way.shape))
             noisy.append(_from_even_places(_hull(way.reads(window), halving)))
         return [Needs(*windows) for windows in zip(merged, fine, reversed(noisy), strict=True)]
 
@@ -152,18 +152,6 @@ def _as_slice(places: np.ndarray[tuple[int, ...], np.dtype[np.int64]]) -> Rows:
     """The same rows, as a slice where they are successive, so that they are not copied."""
     successive = len(places) > 0 and bool((np.diff(places) == 1).all())
     return slice(int(places[0]), int(places[-1]) + 1) if successive else places
-
-
-def _with_fillings(window: Window, way: Way) -> Window:
-    """And from where missing pixels of it may be filled, as `Way.reads` has it."""
-    if not way.fillings:
-        return window
-    reach = way.fillings * REACH
-    rows, columns = (
-        slice(max(0, (place.start - reach) // UNIT * UNIT), min(length, place.stop + reach))
-        for place, length in zip(window, way.shape, strict=True)
-    )
-    return rows, columns
 
 
 def _from_even_places(window: Window) -> Window:

@@ -63,13 +63,16 @@ class Way:
 
     def reads(self, wanted: Window) -> Window:
         """What has to be read of the image for `wanted` to be right."""
-        needed = self.mirrored.read_by(self.windows(wanted)[0])
+        return self.with_fillings(self.mirrored.read_by(self.windows(wanted)[0]))
+
+    def with_fillings(self, window: Window) -> Window:
+        """A window, and from where missing pixels of it may be filled."""
         if not self.fillings:
-            return needed
+            return window
         reach = self.fillings * REACH
         rows, columns = (
             slice(max(0, (place.start - reach) // UNIT * UNIT), min(length, place.stop + reach))
-            for place, length in zip(needed, self.shape, strict=True)
+            for place, length in zip(window, self.shape, strict=True)
         )
         return rows, columns
 
