@@ -8,15 +8,15 @@ from heatprior.kernels.row_bands import BAND, average_by_bands
 
 
 def collect(patches, shape, size, **options):
-    """The average of patches ((H − size + 1)(W − size + 1), size²), by bands."""
-    grid = patches.reshape(shape[0] - size + 1, shape[1] - size + 1, size, size)
+    """The average of patches (..., (H − size + 1)(W − size + 1), size²), by bands."""
+    grid = patches.reshape(*patches.shape[:-2], shape[0] - size + 1, shape[1] - size + 1, size, size)
     result = np.full(shape, np.nan, np.float32)
 
     def sum_of_changes(start, end):
-        total = np.zeros((end - start + size - 1, shape[1]), np.float32)
+        total = np.zeros((*patches.shape[:-2], end - start + size - 1, shape[1]), np.float32)
         for row in range(start, end):
-            for column in range(grid.shape[1]):
-                total[row - start : row - start + size, column : column + size] += grid[row, column]
+            for column in range(grid.shape[-3]):
+                total[..., row - start : row - start + size, column : column + size] += grid[..., row, column, :, :]
         return total
 
     def store(rows, change):
@@ -35,6 +35,17 @@ def test_bands_give_the_average_over_all_patches(height, size, at_once):
     shape = (height, size + 5)
     patches = np.random.default_rng(height).normal(size=((height - size + 1) * 6, size * size))
     np.testing.assert_allclose(collect(patches, shape, size, at_once=at_once), average(patches, shape, size), atol=1e-6)
+
+
+def test_patches_may_count_differently():
+    shape, size = (2 * BAND + 5, 12), 7
+    rng = np.random.default_rng(0)
+    patches = rng.normal(size=((shape[0] - 6) * 6, 49))
+    weights = rng.uniform(0.5, 2.0, patches.shape)
+    whole = [average(values, shape, size) for values in (weights * patches, weights)]
+    found = collect(np.stack([weights * patches, weights]), shape, size)
+    np.testing.assert_allclose(found, whole[0] / whole[1], atol=1e-5)
+    assert np.abs(found - average(patches, shape, size)).max() > 0.01
 
 
 def test_a_band_that_is_not_carried_over_is_noticed():

@@ -7,7 +7,7 @@ from examples import gaussian_mixture
 from heatprior.kernels.candidates import RUN
 from heatprior.kernels.grids import EVERY
 from heatprior.kernels.patches import average, extract
-from heatprior.kernels.shapes import add_changes, changes_plain
+from heatprior.kernels.shapes import RIVAL, add_changes, changes_plain
 from heatprior.priors.gaussian_mixture import GaussianMixturePrior
 from heatprior.priors.mixture_step import shape_tables
 
@@ -30,22 +30,23 @@ def noisy(shape, seed=0, sigma=0.3):
 
 def kernel(prior, image, sigmas, levels=ONE_LEVEL, candidates=None, grid=EVERY):
     """The mean change of every pixel; all shapes are candidates unless told otherwise."""
-    total = np.zeros_like(image)
+    total = np.zeros((2, *image.shape), np.float32)
     shapes = len(prior.covariances) if candidates is None else candidates
     places = tuple(grid.starts(length, prior.size) for length in image.shape)
     add_changes(image, prior.size, places, levels, shape_tables(prior, sigmas), shapes, total)
-    rows, columns = (grid.patches_that_hold(length, prior.size) for length in image.shape)
-    return total / (rows[:, None] * columns)
+    return total[0] / total[1]
 
 
 def twin(prior, image, sigmas, levels=ONE_LEVEL):
     patches = extract(image.astype(np.float64), prior.size)
     tables = shape_tables(prior, sigmas)
     each = np.broadcast_to(levels.ravel() if levels.size > 1 else levels[0], len(patches))
-    changes = np.zeros(patches.shape)
+    changes, weights = np.zeros(patches.shape), np.zeros(patches.shape)
     for level in np.unique(each):
-        changes[each == level] = changes_plain(patches[each == level], tables, level)
-    return average(changes, image.shape, prior.size)
+        here = each == level
+        changes[here], weights[here] = changes_plain(patches[here], tables, level)
+    total, counted = (average(values, image.shape, prior.size) for values in (weights * changes, weights))
+    return total / counted
 
 
 @every_mixture
@@ -86,18 +87,48 @@ def peaks(prior: GaussianMixturePrior, patches, sigma):
     return found
 
 
-def test_a_patch_becomes_the_posterior_mean_of_the_shape_that_explains_it_best():
+def test_a_patch_becomes_the_posterior_mean_over_the_best_shape_and_its_rivals():
     prior, sigma = MIXTURES["contrasts"], 0.1
     patches = prior.sample(60, sigma, rng=np.random.default_rng(0))
-    order = np.argsort(peaks(prior, patches, sigma), axis=1)
+    found = peaks(prior, patches, sigma)
+    shares = np.exp(found - found.max(axis=1, keepdims=True))
+    shares = np.where(shares < RIVAL, 0.0, shares)
+    shares /= shares.sum(axis=1, keepdims=True)
+    means = np.stack([alone(prior, k).posterior(patches, sigma).mean for k in range(len(prior.covariances))], axis=1)
     off = []
-    for patch, shapes in zip(patches, order, strict=True):
-        best, second = (alone(prior, k).posterior(patch, sigma).mean for k in (shapes[-1], shapes[-2]))
+    for patch, share, mean in zip(patches, shares, means, strict=True):
         result = patch + kernel(prior, patch.reshape(4, 4).astype(np.float32), (sigma,)).ravel()
-        np.testing.assert_allclose(result, best, atol=1e-5)
-        off.append(np.abs(result - second).max())
+        np.testing.assert_allclose(result, share @ mean, atol=1e-5)
+        off.append(np.abs(result - mean[np.argsort(share)[-2]]).max())
     assert np.median(off) > 0.01  # the second best is another
-    assert len(set(order[:, -1])) > 2  # and not always the same
+    assert len(set(shares.argmax(axis=1))) > 2  # and not always the same
+    rivals = (shares > 0.0).sum(axis=1)
+    assert rivals.min() == 1
+    assert rivals.max() > 1
+
+
+def with_weights(prior: GaussianMixturePrior, seed=0) -> GaussianMixturePrior:
+    """A mixture whose patches count differently, by place and by component."""
+    rng = np.random.default_rng(seed)
+    window, confidences = (rng.uniform(0.3, 3.0, shape) for shape in ((prior.size,) * 2, prior.log_weights.shape))
+    entry = {"window": window.tolist(), "confidences": confidences.tolist()}
+    return GaussianMixturePrior(prior.covariances, prior.log_weights, prior.contrasts, {"patch_weights": entry})
+
+
+@every_mixture
+def test_patches_count_by_their_place_and_by_their_components(name):
+    plain, image = MIXTURES[name], noisy((20, 33), 1)
+    prior = with_weights(plain)
+    expected = twin(prior, image, (0.2,))
+    np.testing.assert_allclose(kernel(prior, image, (0.2,)), expected, atol=1e-5)
+    assert np.abs(kernel(plain, image, (0.2,)) - expected).max() > 1e-3
+
+
+def test_only_ratios_of_weights_count():
+    prior, image = with_weights(MIXTURES["contrasts"]), noisy((20, 33))
+    entry = {key: (3.0 * np.array(values)).tolist() for key, values in prior.card["patch_weights"].items()}
+    other = GaussianMixturePrior(prior.covariances, prior.log_weights, prior.contrasts, {"patch_weights": entry})
+    np.testing.assert_allclose(kernel(other, image, (0.2,)), kernel(prior, image, (0.2,)), atol=1e-6)
 
 
 def test_few_candidates_are_enough_where_neighbours_are_alike():

@@ -127,7 +127,7 @@ def test_fast_step_whitens_and_is_its_plain_twin():
     )
     windows = np.lib.stride_tricks.sliding_window_view(image.astype(np.float64), (8, 8))
     patches = windows.reshape(-1, 64)
-    plain = changes_plain(patches, shape_tables(prior, (0.05,), 0.0, spectrum), 0).reshape(windows.shape)
+    plain = changes_plain(patches, shape_tables(prior, (0.05,), 0.0, spectrum), 0)[0].reshape(windows.shape)
     total, count = np.zeros(image.shape), np.zeros(image.shape)
     for i, j in np.ndindex(windows.shape[:2]):
         total[i : i + 8, j : j + 8] += plain[i, j]

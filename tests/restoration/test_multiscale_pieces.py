@@ -1,5 +1,7 @@
 """Several scales by short filters: a piece has the bits of the whole, and the whole is close to exact transforms."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from pieces_of_images import noise_in, pieces
@@ -7,6 +9,7 @@ from pieces_of_images import noise_in, pieces
 from examples import gaussian_mixture, patch_prior
 from heatprior.errors import InvalidInputError
 from heatprior.priors import mixture_step
+from heatprior.priors.handmade import dct_prior
 from heatprior.restoration import local_scales
 from heatprior.restoration.local_scales import (
     NOISE_FACTOR,
@@ -26,7 +29,14 @@ from heatprior.zoo import load
 
 RNG = np.random.default_rng(0)
 SHAPE = (171, 390)
-PRIORS = {"patch": lambda: patch_prior(3, 8, 5), "mixture": lambda: gaussian_mixture(4, 3, (0.3, 1.5))}
+BETWEEN = {"crossover_between": {"sigmas": [0.1], "edges": [0.4], "widths": [0.1], "heights": [0.7]}}
+
+
+PRIORS = {
+    "patch": lambda: patch_prior(3, 8, 5),
+    "coarse to fine": lambda: replace(dct_prior(5), card=BETWEEN),
+    "mixture": lambda: gaussian_mixture(4, 3, (0.3, 1.5)),
+}
 
 
 def everything(shape):
@@ -79,6 +89,13 @@ def test_pieces_have_the_bits_of_the_whole(kind, scales, is_map):
             np.testing.assert_allclose(found, whole, atol=1e-6)
         else:
             np.testing.assert_array_equal(found, whole)
+
+
+def test_between_the_steps_the_coarse_scale_changes_the_result():
+    image = noisy(SHAPE)
+    ways = [way_of(prior, "hqs", SHAPE, 1, 2) for prior in (dct_prior(5), PRIORS["coarse to fine"]())]
+    one, other = (in_pieces(way, image, None, *SHAPE) for way in ways)
+    assert np.nanmax(np.abs(one - other)) > 1e-3
 
 
 def test_no_more_is_read_than_the_scales_reach():
@@ -155,8 +172,10 @@ def test_the_filters_are_those_of_the_exact_transforms_on_smooth_images():
     np.testing.assert_allclose(other + doubled(part, everything(half), here, half), exact, atol=2e-3)
 
 
-def test_denoising_is_close_to_that_by_exact_transforms():
-    shape, prior = (160, 200), load("fast7")
+@pytest.mark.parametrize("card", [{}, BETWEEN], ids=["after the last step", "after every step"])
+def test_denoising_is_close_to_that_by_exact_transforms(card):
+    shape, shipped = (160, 200), load("fast7")
+    prior = replace(shipped, card={**shipped.card, **card})
     clean = smooth(shape)
     image = clean + RNG.normal(0, 0.1, shape).astype(np.float32)
     exact = Recipe(half_quadratic_splitting, scales=3).follow(image, 0.1, prior)

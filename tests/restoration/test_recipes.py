@@ -1,11 +1,15 @@
 """`hp.denoise` with a prior adapted to the image, and at several scales."""
 
+from dataclasses import replace
+from functools import partial
+
 import numpy as np
 import pytest
 from skimage.data import astronaut, camera
 from synthetic import oriented_mixture
 
 import heatprior as hp
+from heatprior.errors import PriorFileError
 from heatprior.noise_model import as_noise
 from heatprior.priors.handmade import dct_prior
 from heatprior.restoration.recipes import EVERY_SCALE, Recipe, usual_scales
@@ -50,6 +54,43 @@ def test_two_scales_are_the_image_and_its_half_merged():
     np.testing.assert_allclose(result, merged(fine, coarse), atol=1e-6)
     assert np.abs(result - fine).max() > 0.005
     np.testing.assert_array_equal(hp.denoise(image, sigma, prior=PRIOR, scales=1), fine)
+
+
+def test_a_card_may_have_the_half_take_part_between_the_steps():
+    image, sigma = (noisy(GREY) / 255).astype(np.float32), SIGMA / 255
+    entry = {"sigmas": [0.1, 0.3], "edges": [0.4, 0.4], "widths": [0.1, 0.1], "heights": [0.7, 0.7]}
+    prior = replace(PRIOR, card={**PRIOR.card, "crossover_between": entry})
+    coarse = half_quadratic_splitting(reduced(image), noise_of_reduced(as_noise(sigma), image.shape), prior=prior)
+    between = partial(merged, coarse=coarse, crossover=Crossover(0.4, 0.1, 0.7))
+    expected = merged(half_quadratic_splitting(image, sigma, prior=prior, between=between), coarse)
+    result = hp.denoise(image, sigma, prior=prior, scales=2)
+    np.testing.assert_allclose(result, expected, atol=1e-6)
+    assert np.abs(result - hp.denoise(image, sigma, prior=PRIOR, scales=2)).max() > 1e-3
+    np.testing.assert_array_equal(
+        hp.denoise(image, sigma, prior=prior, scales=1), hp.denoise(image, sigma, prior=PRIOR, scales=1)
+    )
+
+
+def test_between_the_steps_means_after_every_step_but_the_last():
+    image, shapes = (noisy(GREY) / 255).astype(np.float32), []
+
+    def between(x):
+        shapes.append(x.shape)
+        return x
+
+    same = half_quadratic_splitting(image, 0.1, prior=PRIOR, between=between)
+    assert shapes == [image.shape] * (PRIOR.schedules.steps - 1)
+    inside = (slice(2 * PRIOR.size, -2 * PRIOR.size),) * 2  # at the edges it is mirrored anew
+    np.testing.assert_allclose(same[inside], half_quadratic_splitting(image, 0.1, prior=PRIOR)[inside], atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "entry", [{"sigmas": [0.1]}, {"sigmas": [0.1], "edges": [0.5], "widths": [0.0], "heights": [1]}]
+)
+def test_a_bad_crossover_is_refused(entry):
+    prior = replace(PRIOR, card={**PRIOR.card, "crossover_between": entry})
+    with pytest.raises(PriorFileError, match="crossover_between"):
+        hp.denoise(noisy(GREY) / 255, 0.1, prior=prior, scales=2)
 
 
 @pytest.mark.parametrize("prior", [PRIOR, dct_prior(5)], ids=["mixture", "patch prior"])

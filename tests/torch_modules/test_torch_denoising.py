@@ -60,9 +60,20 @@ def test_tensor_operations_denoise_as_the_library(prior, method, sigma):
     assert largest(by_tensors(ht.from_prior(prior), x, sigma, method), by_library(prior, x, sigma, method)) < ONE_LEVEL
 
 
+def counted_differently(prior):
+    """The same mixture, whose patches count by place and by component."""
+    rng = np.random.default_rng(0)
+    entry = {
+        "window": rng.uniform(0.3, 3.0, (prior.size, prior.size)).tolist(),
+        "confidences": rng.uniform(0.3, 3.0, prior.log_weights.shape).tolist(),
+    }
+    return with_card(prior, patch_weights=entry)
+
+
 @pytest.mark.parametrize("sigma", [1e-4, 0.01, 0.1, 1.0])
-def test_a_mixture_denoises_as_the_library_without_its_short_cuts(sigma):
-    prior = PRIORS["mixture"]
+@pytest.mark.parametrize("is_weighted", [False, True])
+def test_a_mixture_denoises_as_the_library_without_its_short_cuts(sigma, is_weighted):
+    prior = counted_differently(PRIORS["mixture"]) if is_weighted else PRIORS["mixture"]
     x = noisy_images(1, 1, 21, 18, sigma=sigma)
     image, expected = x[0, 0].numpy(), np.empty((21, 18), np.float32)
 
@@ -72,6 +83,9 @@ def test_a_mixture_denoises_as_the_library_without_its_short_cuts(sigma):
     everything = {"candidates": len(prior.covariances), "negligible": 0.0, "compared": prior.size**2}
     step_of_mixture(prior, image, ConstantNoise(sigma), store, **everything)
     assert largest(by_tensors(ht.from_prior(prior), x, sigma, "eb")[0, 0], torch.tensor(expected)) < 1e-5  # float32
+    if is_weighted and sigma > 1e-3:
+        plain = by_tensors(ht.from_prior(PRIORS["mixture"]), x, sigma, "eb")[0, 0]
+        assert largest(plain, torch.tensor(expected)) > 1e-4
 
 
 def with_card(prior, **entries):
@@ -113,6 +127,17 @@ def test_two_scales_are_those_of_the_library(shape, sigma):
     assert largest(found, by_library(prior, x, np.asarray(sigma), scales=1)) > 10 * A_MAP  # the second does matter
     assert largest(found, by_tensors(ht.from_prior(prior), x, sigma, scales=1)) > 10 * A_MAP
     torch.testing.assert_close(found, by_tensors(ht.from_prior(PRIORS["patch"]), x, sigma, scales=2))
+
+
+@pytest.mark.parametrize("sigma", [0.1, None], ids=["one level", "a map"])
+def test_the_coarse_scale_takes_part_between_the_steps_as_in_the_library(sigma):
+    entry = {"sigmas": [0.05, 0.2], "edges": [0.3, 0.6], "widths": [0.1, 0.2], "heights": [0.6, 0.9]}
+    prior = with_card(PRIORS["patch"], crossover_between=entry)
+    sigma = torch.linspace(0.05, 0.2, 25).expand(29, 25) if sigma is None else sigma
+    x = noisy_images(1, 1, 29, 25)
+    found = by_tensors(ht.from_prior(prior), x, sigma)
+    assert largest(found, by_library(prior, x, np.asarray(sigma))) < A_MAP
+    assert largest(found, by_library(PRIORS["patch"], x, np.asarray(sigma))) > 10 * A_MAP  # it does matter
 
 
 def test_images_too_small_for_two_scales_have_one():

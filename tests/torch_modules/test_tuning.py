@@ -26,7 +26,7 @@ def tuning():
 
 def test_the_gradient_by_hand_is_the_gradient():
     torch.manual_seed(0)
-    shapes = [(5, 9), (4, 9), (3, 4), (3,), (3, 4)]
+    shapes = [(5, 9), (4, 9), (3, 4), (3,), (3, 4), (3,)]
     given = [torch.rand(shape, dtype=torch.float64).requires_grad_() for shape in shapes]
     assert torch.autograd.gradcheck(soft_choice._Responses.apply, given)
 
@@ -36,12 +36,15 @@ def test_with_one_shape_the_soft_choice_is_the_posterior_mean():
     mixture, _ = parts_of([block.double() for block in tuning().point])
     y = 0.1 * torch.randn(40, 16, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
     y = y - y.mean(-1, keepdim=True)
-    alone = mixture._replace(axes=mixture.axes[:1], log_variances=mixture.log_variances[:1], logits=mixture.logits[:1])
-    changes = soft_changes(y, torch.tensor(0.1, dtype=torch.float64), alone, Subspace.of(alone))
+    alone = mixture._replace(
+        **{name: getattr(mixture, name)[:1] for name in ("axes", "log_variances", "logits", "log_confidences")}
+    )
+    changes, counts = soft_changes(y, torch.tensor(0.1, dtype=torch.float64), alone, Subspace.of(alone))
     prior = type(PRIOR)(PRIOR.covariances[:1], PRIOR.log_weights[:1], PRIOR.contrasts)
     expected = 0.01 * prior.score(y.numpy(), 0.1)
     np.testing.assert_allclose(changes.numpy(), expected, atol=1e-6)
-    others = soft_changes(y, torch.tensor(0.1, dtype=torch.float64), mixture, Subspace.of(mixture)).numpy()
+    np.testing.assert_allclose(counts.numpy(), 1.0)
+    others = soft_changes(y, torch.tensor(0.1, dtype=torch.float64), mixture, Subspace.of(mixture))[0].numpy()
     assert np.abs(others - expected).max() > 1e-3
 
 
@@ -60,6 +63,18 @@ def test_a_run_goes_on_from_its_state_with_the_same_bits_and_ends_in_a_mixture()
     assert set(BLOCKS) < set(whole.state())
 
 
+def test_a_tuned_prior_is_where_another_run_begins():
+    run = tuning()
+    list(run.run(4))
+    prior = run.prior()
+    again = Tuning(CONFIG, prior, PatchSource(images(), CONFIG.side))
+    for name, before, now in list(zip(BLOCKS, run._average, again.point, strict=True))[3:]:  # rounded on the card
+        logits = name == "logits"  # of which a constant may be added to all
+        expected = before.log_softmax(0) if logits else before
+        np.testing.assert_allclose((now.log_softmax(0) if logits else now).numpy(), expected.numpy(), atol=5e-3)
+    assert prior.card["patch_weights"]["window"] != np.ones((4, 4)).tolist()
+
+
 def test_every_parameter_has_a_gradient():
     run = tuning()
     leaves = [block.requires_grad_() for block in run.point]
@@ -70,7 +85,7 @@ def test_every_parameter_has_a_gradient():
 
 
 def test_the_unrolled_steps_are_near_those_of_the_library():
-    """Which takes the best shape alone, and has patches at the very edge of the margin in the second step."""
+    """Which leaves out unlikely shapes, and has patches at the very edge of the margin in the second step."""
     run = tuning()
     mixture, plan = parts_of(run.point)
     prior = run.prior()

@@ -18,7 +18,11 @@ from heatprior.kernels.threads import for_each
 BAND = 32  # rows of patches that one thread does at a time
 AT_ONCE = 16  # bands between two waits for all threads
 
-SumOfChanges = Callable[[int, int], FloatArray]  # first and end row of patches → sum of their changes (rows + b − 1, W)
+LEAST_COUNT = 1e-30  # of a pixel of a piece that no patch holds: its change is nothing
+
+# First and end row of patches → sum of their changes (rows + b − 1, W); or, where patches count differently, (2, …):
+# that of changes times weights, and that of the weights.
+SumOfChanges = Callable[[int, int], FloatArray]
 Store = Callable[[slice, FloatArray], None]  # rows of the image, mean change of their pixels
 Progress = Callable[[float], object]  # called with the fraction done
 
@@ -48,15 +52,18 @@ def average_by_bands(
         group = starts[first : first + at_once]
         sums = for_each(lambda start: sum_of_changes(start, min(start + band, end)), group)
         for total in sums:
-            total[:shared] += carried
-            carried = total[len(total) - shared :]
+            total[..., :shared, :] += carried
+            carried = total[..., total.shape[-2] - shared :, :]
 
         def finish(number: int, group: range = group, sums: list[FloatArray] = sums) -> None:
             start = group[number]
             rows = slice(start, start + band if start + band < end else height)
-            total = sums[number][: rows.stop - start]
-            total *= part_by_row[rows]
-            total *= part_by_column
+            total = sums[number][..., : rows.stop - start, :]
+            if total.ndim == 3:
+                total = np.divide(total[0], np.maximum(total[1], LEAST_COUNT), out=total[0])
+            else:
+                total *= part_by_row[rows]
+                total *= part_by_column
             store(rows, total)
 
         carried = carried.copy()  # so that the buffer that it is a part of can go

@@ -1,13 +1,14 @@
-"""The shape of every patch, and its posterior mean: the inner loop of denoising with a mixture of Gaussians.
+"""The shapes of every patch, and its posterior mean: the inner loop of denoising with a mixture of Gaussians.
 
-Every patch is explained by one of K shapes k, at several contrasts g. To find it among all shapes costs K products with
-d×d matrices for each patch, which is nearly all the work, so four short cuts are taken:
+Every patch is explained by some of K shapes k, at several contrasts g. To find them among all costs K products with d×d
+matrices for each patch, which is nearly all the work, so four short cuts are taken:
 
 - All shapes are compared at every second patch in either direction only, and there within a small subspace that they
   share; the best few of such a patch are the candidates of its neighbours. (Neighbours within the same tile: a patch at
   the far edge of a tile may have fewer.)
 - Shapes are compared along their main axes, there and among the candidates: principal_axes.py.
-- The posterior mean is that of the best shape, over all its contrasts.
+- The posterior mean is over the best shape and those nearly as likely, most often none, with all their contrasts. How
+  likely a shape is, is told by its best contrast.
 - It leaves out axes on which a shape hardly differs from noise.
 
 `changes_plain` is the numpy twin of all but the first, with all shapes as candidates.
@@ -33,6 +34,7 @@ from heatprior.kernels.compiler import FAST, kernel
 from heatprior.kernels.principal_axes import LOWEST, PrincipalAxes, peak, peaks, peaks_plain, square, weighted
 
 LANES = 16  # of a vector register
+RIVAL = np.float32(0.3)  # a shape that is less likely than this, the best being 1, has no part in the posterior mean
 UNLIKELY = np.float32(16.0)  # a contrast that is e^16 times less likely than the best has no part: rounding is as large
 
 
@@ -57,15 +59,22 @@ class ShapeTables(NamedTuple):
     shared: FloatArray  # the subspace, (q, a)
     coarse: PrincipalAxes  # in the subspace, where all shapes are compared
     whitening: FloatArray  # patches → coordinates in which the noise is white, (d, a); (0, a) where it is as it comes
+    window: FloatArray  # how much each pixel of a patch counts in the average, (a,)
+    confidences: FloatArray  # how much a patch of each component does, (K, G)
 
 
-def changes_plain(patches: FloatArray, tables: ShapeTables, level: int) -> FloatArray:
-    """The twin: patches (n, a) of one noise level → the change of each by its posterior mean."""
-    pixels = patches.shape[1]
+def changes_plain(patches: FloatArray, tables: ShapeTables, level: int) -> tuple[FloatArray, FloatArray]:
+    """The twin: patches (n, a) of one noise level → the change of each by its posterior mean; how much it counts."""
+    pixels, shapes = patches.shape[1], len(tables.begins) - 1
     y = patches - patches.mean(axis=1, keepdims=True)
     energy = np.square(y @ tables.whitening.T if len(tables.whitening) else y).sum(axis=1)
-    levels, best, changes = np.full(len(y), level), np.full(len(y), -np.inf), np.zeros(y.shape)
-    for k in range(len(tables.begins) - 1):
+    levels = np.full(len(y), level)
+    peaks_of = np.stack([peaks_plain(y, energy, tables.full, k, levels) for k in range(shapes)], axis=1)  # (n, K)
+    shares = np.exp(peaks_of - peaks_of.max(axis=1, keepdims=True))
+    shares[shares < RIVAL] = 0.0
+    shares /= shares.sum(axis=1, keepdims=True)
+    changes, counts = -y, np.zeros(len(y))
+    for k in range(shapes):
         begin, end = tables.begins[k : k + 2]
         axes = tables.analysis[begin * pixels : end * pixels].reshape(pixels, -1)
         back = tables.synthesis[begin * pixels : end * pixels].reshape(-1, pixels)
@@ -73,41 +82,40 @@ def changes_plain(patches: FloatArray, tables: ShapeTables, level: int) -> Float
         logs = u**2 @ tables.gains[level, k, :, : end - begin].T + tables.constants[level, k]  # (n, G)
         parts = np.exp(logs - logs.max(axis=1, keepdims=True))
         parts /= parts.sum(axis=1, keepdims=True)
-        highest = peaks_plain(y, energy, tables.full, k, levels)
-        better = highest > best
-        best = np.where(better, highest, best)
         clean = (u * (parts @ tables.keeps[level, k, :, : end - begin])) @ back
-        changes = np.where(better[:, None], clean - y, changes)
-    return changes
+        changes += shares[:, k, None] * clean
+        counts += shares[:, k] * (parts @ tables.confidences[k])
+    return changes, counts[:, None] * tables.window
 
 
 @kernel
 def add_changes(tile, size, places, levels, tables, candidates, total):
-    """Add to `total` the changes of the patches of a tile that begin at these places: rows (m,) and columns (n,).
+    """Add up the changes of the patches of a tile that begin at these places: rows (m,) and columns (n,).
 
-    `levels` are the numbers of the noise levels of the patches, (m, n), or (1, 1) if it is one.
+    `total` (2, h, w) holds their sums, each pixel counted by its weight, and the sums of the weights. `levels` are the
+    numbers of the noise levels of the patches, (m, n), or (1, 1) if it is one.
     """
     patches = centred_patches(tile, places, size)
     best = candidates_on_grid(patches, len(places[0]), levels, tables, candidates)
     firsts, listed = listed_by_shape(best, len(places[0]), len(places[1]), len(tables.begins) - 1)
-    chosen = _best_of_candidates(patches, len(places[1]), levels, tables, firsts, listed)
-    firsts, listed = _sorted_by_shape(chosen, len(tables.begins) - 1)
-    _replace_by_changes(patches, len(places[1]), levels, tables, firsts, listed)
-    _add_patches(patches, places, size, total)
+    logs = _peaks_of_candidates(patches, len(places[1]), levels, tables, firsts, listed)
+    firsts, listed, shares = _likely(firsts, listed, logs, len(patches))
+    changes, counts = _changes(patches, len(places[1]), levels, tables, firsts, listed, shares)
+    _add_patches(changes, counts, tables.window, places, size, total)
 
 
 @kernel
-def _best_of_candidates(patches, columns, levels, tables, firsts, listed):
-    """The best shape of every patch (n, a), `columns` of them in a row: (n,)."""
-    count = len(patches)
+def _peaks_of_candidates(patches, columns, levels, tables, firsts, listed):
+    """The log-density of every listed patch under the shape that lists it, at its best contrast."""
+    found = np.empty(len(listed), np.float32)
     room, energies = np.empty((RUN, patches.shape[1]), np.float32), _energies(patches, tables.whitening)
-    chosen, highest = np.zeros(count, np.int32), np.full(count, LOWEST, np.float32)
-    found, energy = np.empty(RUN, np.float32), np.empty(RUN, np.float32)
-    responses, logs = np.empty(RUN * tables.full.axes.shape[1], np.float32), np.empty(RUN, np.float32)
+    energy, logs = np.empty(RUN, np.float32), np.empty(RUN, np.float32)
+    responses = np.empty(RUN * tables.full.axes.shape[1], np.float32)
     for k in range(len(firsts) - 1):
         for start in range(firsts[k], firsts[k + 1], RUN):
-            some = listed[start : min(start + RUN, firsts[k + 1])]
-            y, own, values = room[: len(some)], energy[: len(some)], found[: len(some)]
+            end = min(start + RUN, firsts[k + 1])
+            some, values = listed[start:end], found[start:end]
+            y, own = room[: len(some)], energy[: len(some)]
             take(patches, some, y)
             for i in range(len(some)):
                 own[i] = energies[some[i]]
@@ -115,12 +123,29 @@ def _best_of_candidates(patches, columns, levels, tables, firsts, listed):
                 _peaks_of_one_level(y, own, tables.full, k, levels[0, 0], responses, values, logs[: len(some)])
             else:
                 _peaks_of_levels(y, own, tables.full, k, levels, some, columns, responses, values)
-            for i in range(len(some)):
-                number = some[i]
-                if values[i] > highest[number]:
-                    highest[number] = values[i]
-                    chosen[number] = k
-    return chosen
+    return found
+
+
+@kernel
+def _likely(firsts, listed, logs, count):
+    """The patches of each shape k, listed[firsts[k] : firsts[k + 1]], where it is no less than a RIVAL; its shares."""
+    highest, total = np.full(count, LOWEST, np.float32), np.zeros(count, np.float32)
+    for i in range(len(listed)):
+        highest[listed[i]] = max(highest[listed[i]], logs[i])
+    shares = np.empty(len(listed), np.float32)
+    kept, place = np.zeros_like(firsts), 0
+    numbers = np.empty_like(listed)
+    for k in range(len(firsts) - 1):
+        for i in range(firsts[k], firsts[k + 1]):
+            share = np.exp(logs[i] - highest[listed[i]])
+            if share >= RIVAL:
+                numbers[place], shares[place] = listed[i], share
+                total[listed[i]] += share
+                place += 1
+        kept[k + 1] = place
+    for i in range(place):
+        shares[i] /= total[numbers[i]]
+    return kept, numbers[:place], shares[:place]
 
 
 @kernel
@@ -156,12 +181,13 @@ def _energies(patches, whitening):
 
 
 @kernel
-def _replace_by_changes(patches, columns, levels, tables, firsts, listed):
-    """Every patch (n, a) by the change to its posterior mean, in place."""
+def _changes(patches, columns, levels, tables, firsts, listed, shares):
+    """By how much the posterior mean changes every patch, (n, a), and how much it counts, (n,)."""
     pixels, most = patches.shape[1], tables.gains.shape[3]
     room, clean = np.empty((RUN, pixels), np.float32), np.empty((RUN, pixels), np.float32)
     responses, squares = np.empty(RUN * most, np.float32), np.empty(most, np.float32)
     parts = np.empty(tables.gains.shape[2], np.float32)
+    changes, counts = -patches, np.zeros(len(patches), np.float32)
     for k in range(len(firsts) - 1):
         begin, end = tables.begins[k], tables.begins[k + 1]
         axes = tables.analysis[begin * pixels : end * pixels].reshape((pixels, end - begin))
@@ -174,63 +200,55 @@ def _replace_by_changes(patches, columns, levels, tables, firsts, listed):
             for i in range(len(some)):
                 level = level_of(levels, some[i], columns)
                 gains, keeps, constants = tables.gains[level, k], tables.keeps[level, k], tables.constants[level, k]
-                _shrink(u[i], gains, keeps, constants, parts, squares[: end - begin])
+                count = _shrink(u[i], gains, keeps, constants, tables.confidences[k], parts, squares[: end - begin])
+                counts[some[i]] += shares[start + i] * count
             np.dot(u, back, clean[: len(some)])
             for i in range(len(some)):
-                _subtract(clean[i], patches[some[i]])
+                _add_share(clean[i], shares[start + i], changes[some[i]])
+    return changes, counts
 
 
 @kernel
-def _subtract(clean, patch):
-    """patch ← clean − patch."""
-    for j in range(len(patch)):
-        patch[j] = clean[j] - patch[j]
+def _add_share(clean, share, change):
+    """change ← change + share · clean."""
+    for j in range(len(change)):
+        change[j] += share * clean[j]
 
 
 @kernel
-def _add_patches(patches, places, size, total):
+def _add_patches(patches, counts, window, places, size, total):
     for number in range(len(patches)):
         row, column = corner(places, number)
+        count = counts[number]
         for j in range(size):
-            own, line = patches[number, j * size : (j + 1) * size], total[row + j, column : column + size]
+            own, weights = patches[number, j * size : (j + 1) * size], window[j * size : (j + 1) * size]
+            sums, counted = total[0, row + j, column : column + size], total[1, row + j, column : column + size]
             for h in range(size):
-                line[h] += own[h]
+                weight = count * weights[h]
+                sums[h] += weight * own[h]
+                counted[h] += weight
 
 
 @kernel(fastmath=FAST)
-def _shrink(u, gains, keeps, constants, parts, squares):
-    """u ← Σ_g P(g | u) keep_g u; `parts` and `squares` are room."""
+def _shrink(u, gains, keeps, constants, confidences, parts, squares):
+    """u ← Σ_g P(g | u) keep_g u, and Σ_g P(g | u) confidence_g; `parts` and `squares` are room."""
     for d in range(len(u)):
         squares[d] = u[d] * u[d]
     highest = LOWEST
     for g in range(len(parts)):
         parts[g] = weighted(squares, gains[g]) + constants[g]
         highest = max(highest, parts[g])
-    total, kept = np.float32(0.0), squares
+    total, count, kept = np.float32(0.0), np.float32(0.0), squares
     for d in range(len(u)):
         kept[d] = np.float32(0.0)
     for g in range(len(parts)):
         if parts[g] >= highest - UNLIKELY:
             part, keep = np.exp(parts[g] - highest), keeps[g]
             total += part
+            count += part * confidences[g]
             for d in range(len(u)):
                 kept[d] += part * keep[d]
     scale = np.float32(1.0) / total
     for d in range(len(u)):
         u[d] *= scale * kept[d]
-
-
-@kernel
-def _sorted_by_shape(chosen, shapes):
-    """The patches of each shape k: listed[firsts[k] : firsts[k + 1]]."""
-    firsts = np.zeros(shapes + 1, np.int64)
-    for shape in chosen:
-        firsts[shape + 1] += 1
-    for k in range(shapes):
-        firsts[k + 1] += firsts[k]
-    listed, place = np.empty(len(chosen), np.int64), firsts.copy()
-    for number in range(len(chosen)):
-        shape = chosen[number]
-        listed[place[shape]] = number
-        place[shape] += 1
-    return firsts, listed
+    return scale * count

@@ -1,8 +1,9 @@
 """Empirical Bayes with patch averaging for mixtures of Gaussians: one fast step of a whole image.
 
-As patch_step.py for the patch prior. The posterior mean of a patch is that of the one shape that explains it best,
-found with the short cuts of kernels/shapes.py. Where noise is correlated, patches are whitened on the way in: the axes
-for analysis then differ from those for synthesis, and nothing else does.
+As patch_step.py for the patch prior. The posterior mean of a patch is over the few shapes that explain it best, found
+with the short cuts of kernels/shapes.py, and patches count in the average as `patch_weights` says. Where noise is
+correlated, patches are whitened on the way in: the axes for analysis then differ from those for synthesis, and nothing
+else does.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from heatprior.kernels.row_bands import Progress, Store, average_by_bands, edges
 from heatprior.kernels.shapes import LANES, ShapeTables, add_changes
 from heatprior.noise_model import Noise, NoiseSpectrum
 from heatprior.priors.correlated_mixture import whitening
+from heatprior.priors.patch_weights import patch_weights_on
 
 if TYPE_CHECKING:
     from heatprior.priors.gaussian_mixture import GaussianMixturePrior
@@ -49,7 +51,7 @@ def step_of_mixture(
     """Hand to `store`, band by band, by how much one step changes the rows of an image (H, W) in float32.
 
     With all shapes as `candidates`, nothing `negligible` and all axes `compared`, the only short cut left is that to
-    the best shape.
+    the likeliest shapes.
     """
     size, width = prior.size, image.shape[1]
     columns = width - size + 1
@@ -70,14 +72,14 @@ def step_of_mixture(
             places = np.log(np.maximum(sigma, lowest) / lowest) * (steps / max(np.log(highest / lowest), 1e-9))
             levels = np.clip(np.rint(places), 0, steps).astype(np.int32)
         rows = np.ascontiguousarray(image[start : end + size - 1], np.float32)
-        total = np.zeros(rows.shape, np.float32)
+        total = np.zeros((2, *rows.shape), np.float32)
         for in_tile in tiles if len(in_band) else []:
             left, right = int(in_tile[0]), int(in_tile[-1]) + size
             own = levels if levels is constant else np.ascontiguousarray(levels[:, in_tile])
             pixels = np.ascontiguousarray(rows[:, left:right])  # always, so that the loops are compiled once
-            changes = np.zeros_like(pixels)
+            changes = np.zeros((2, *pixels.shape), np.float32)
             add_changes(pixels, size, (in_band, in_tile - left), own, tables, candidates, changes)
-            total[:, left:right] += changes
+            total[:, :, left:right] += changes
         return total
 
     average_by_bands((image.shape[0], width), size, sum_of_changes, store, progress, grid=grid)
@@ -115,6 +117,7 @@ def _made(
     contrasts, log_weights = prior.contrasts[:, None], prior.log_weights
     signal = contrasts * _with_zeros(frames.variances, LANES)[:, None, : padded.max()]  # (K, G, m)
     noises = noise[..., None, None]
+    counted = patch_weights_on(prior.card, prior.size**2, log_weights.shape)
     return ShapeTables(
         np.concatenate([[0], np.cumsum(padded)]),
         _joined(frames.analysis, [(slice(None), slice(count)) for count in padded]),
@@ -126,6 +129,8 @@ def _made(
         frames.shared,
         _principal(prior, noise, frames.coarse_axes, frames.coarse_variances, COARSE_AXES),
         frames.whitening,
+        _single(counted.window),
+        _single(counted.confidences),
     )
 
 

@@ -44,8 +44,7 @@ NOISE_FACTOR = float(np.square(TAPS).sum())  # of white noise, in two directions
 def crossover_filter(crossover: Crossover) -> FloatArray:
     """How much of a coarse pixel's neighbours takes part in the merging: (2 CROSSOVER_REACH + 1) squared."""
     along = 2.0 * np.fft.fftfreq(PERIOD)  # of the coarse band
-    frequencies = np.hypot(along[:, None], along)
-    part = 1.0 / (1.0 + np.exp((frequencies - crossover.edge) / crossover.width))
+    part = crossover.part_of_coarse(np.hypot(along[:, None], along))
     near = np.arange(-CROSSOVER_REACH, CROSSOVER_REACH + 1)
     weights = np.fft.ifft2(part).real[np.ix_(near, near)]
     return np.asarray(weights * (part[0, 0] / weights.sum()))

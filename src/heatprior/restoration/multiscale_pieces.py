@@ -1,8 +1,9 @@
 """A piece of an image too large for memory, denoised at several scales: the same bits whatever the pieces are.
 
-merged = fine + doubled(crossover(coarse − halved(fine))), where `coarse` is the halved image denoised in the same way.
-All three filters are short (`local_scales`), so going back from the wanted pixels, scale by scale, gives what has to be
-denoised at each, and then what has to be read. As `restoration/scales.py`, but for where filters are cut off.
+merged = fine + doubled(crossover(coarse − halved(fine))), where `coarse` is the halved image denoised in the same way;
+after the last step, and if the prior's card says so between the steps as well. All three filters are short
+(`local_scales`), so going back from the wanted pixels, scale by scale, gives what has to be denoised at each, and then
+what has to be read. As `restoration/scales.py`, but for where filters are cut off.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from heatprior.restoration.local_scales import (
 )
 from heatprior.restoration.pieces import Way
 from heatprior.restoration.recipes import LEAST_SIDE
-from heatprior.restoration.scales import crossover_on
+from heatprior.restoration.scales import BETWEEN, Crossover, crossover_between, crossover_on
 
 
 class PieceByPiece(Protocol):
@@ -70,6 +71,44 @@ class Needs(NamedTuple):
     noisy: Window
 
 
+class Reach(NamedTuple):
+    """What merging with a coarser scale takes, for images of this shape and half of it."""
+
+    shape: tuple[int, int]
+    half: tuple[int, int]
+
+    def of_coarse(self, wanted: Window) -> Window:
+        """Of the coarse image, for the pixels `wanted` of the fine one."""
+        return reads_of_crossover(reads_of_doubling(wanted, self.half), self.half)
+
+    def reads(self, wanted: Window) -> Window:
+        """Of the fine one, likewise."""
+        return _hull(wanted, reads_of_halving(self.of_coarse(wanted), self.shape))
+
+
+class WithCoarse(NamedTuple):
+    """Merging with a coarse image, which is known in a window of it."""
+
+    reach: Reach
+    coarse: FloatArray
+    window: Window
+    crossover: Crossover
+
+    def reads(self, wanted: Window) -> Window:
+        """Of the fine image, for the pixels `wanted` of the merged one."""
+        return self.reach.reads(wanted)
+
+    def merged(self, estimate: FloatArray, here: Window, wanted: Window) -> FloatArray:
+        """The pixels `wanted`, where the fine image is known `here`."""
+        (shape, half), below = self.reach, self.reach.of_coarse(wanted)
+        difference = self.coarse[_within(below, self.window)] - halved(estimate, here, below, shape)
+        decided = reads_of_doubling(wanted, half)
+        part = crossed_over(difference, below, decided, half, self.crossover)
+        result = doubled(part, decided, wanted, half)
+        result += estimate[_within(wanted, here)]
+        return result
+
+
 @dataclass(frozen=True, eq=False)
 class MultiscaleWay:
     """A `Way` for every scale, the finest first."""
@@ -80,19 +119,27 @@ class MultiscaleWay:
     def _card(self) -> dict[str, object]:
         return dict(self.ways[0].prior.card)
 
+    def _between(self, reach: Reach) -> Reach | None:
+        return reach if BETWEEN in self._card and self.ways[0].method != "eb" else None
+
     def needs(self, wanted: Window) -> list[Needs]:
         """Of every scale."""
-        merged, fine = [wanted], []
+        merged, fine, own = [wanted], [], []
         for way, coarser in pairwise(self.ways):
-            decided = reads_of_doubling(merged[-1], coarser.shape)
-            below = reads_of_crossover(decided, coarser.shape)
-            fine.append(_hull(merged[-1], reads_of_halving(below, way.shape)))
+            reach = Reach(way.shape, coarser.shape)
+            between = self._between(reach)
+            fine.append(reach.reads(merged[-1]))
+            own.append(way.reads(fine[-1], between))
+            below = reach.of_coarse(merged[-1])
+            if between is not None:
+                for window in way.windows(fine[-1], between)[1:]:
+                    below = _hull(below, reach.of_coarse(way.mirrored.read_by(window)))
             merged.append(below)
         fine.append(merged[-1])
         noisy = [self.ways[-1].reads(fine[-1])]
-        for way, window in zip(self.ways[-2::-1], fine[-2::-1], strict=True):
+        for way, window in zip(self.ways[-2::-1], reversed(own), strict=True):
             halving = way.with_fillings(reads_of_halving(noisy[-1], way.shape))
-            noisy.append(_from_even_places(_hull(way.reads(window), halving)))
+            noisy.append(_from_even_places(_hull(window, halving)))
         return [Needs(*windows) for windows in zip(merged, fine, reversed(noisy), strict=True)]
 
     def reads(self, wanted: Window) -> Window:
@@ -110,19 +157,19 @@ class MultiscaleWay:
     def _merged(self, scale: int, image: FloatArray, noise: Noise, needs: list[Needs]) -> FloatArray:
         """The merged result of this scale and those below it, in the window that is needed."""
         way, need = self.ways[scale], needs[scale]
-        read = _within(way.reads(need.fine), need.noisy)
-        fine = way.denoise(image[read], _cut(noise, read), need.fine)
         if scale + 1 == len(self.ways):
-            return fine
-        below, shape, half = needs[scale + 1], way.shape, self.ways[scale + 1].shape
+            read = _within(way.reads(need.fine), need.noisy)
+            return way.denoise(image[read], _cut(noise, read), need.fine)
+        below, shape = needs[scale + 1], way.shape
         smaller = halved(_filled(image), need.noisy, below.noisy, shape)
         coarse = self._merged(scale + 1, smaller, _halved_noise(noise, need.noisy, below.noisy, shape), needs)
-        coarse -= halved(fine, need.fine, below.merged, shape)
-        decided = reads_of_doubling(need.merged, half)
-        part = crossed_over(coarse, below.merged, decided, half, crossover_on(self._card, noise))
-        result = doubled(part, decided, need.merged, half)
-        result += fine[_within(need.merged, need.fine)]
-        return result
+        reach = Reach(shape, self.ways[scale + 1].shape)
+        last = WithCoarse(reach, coarse, below.merged, crossover_on(self._card, noise))
+        crossover = crossover_between(self._card, noise) if self._between(reach) else None
+        between = None if crossover is None else last._replace(crossover=crossover)
+        read = _within(way.reads(need.fine, between), need.noisy)
+        fine = way.denoise(image[read], _cut(noise, read), need.fine, between)
+        return last.merged(fine, need.fine, need.merged)
 
 
 def _filled(image: FloatArray) -> FloatArray:

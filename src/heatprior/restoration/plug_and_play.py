@@ -29,7 +29,7 @@ from heatprior.restoration.operators.measurement import Data, Measurement
 from heatprior.restoration.operators.tikhonov import drawn_to_data, undetermined_part
 from heatprior.restoration.qualities import back_from_symmetry, in_symmetry
 from heatprior.restoration.recipes import Recipe, usual_scales
-from heatprior.restoration.splitting import METHODS, check_holds_a_patch
+from heatprior.restoration.splitting import METHODS, Between, check_holds_a_patch
 
 START = 60 / 255  # the first noise level: ghosts in an image to begin with are as large as that
 TYPICAL = 30 / 255  # an image's error to begin with, about: what the data determine is judged by it
@@ -170,7 +170,14 @@ class Restorer(NamedTuple):
         stride = min(STRIDE, size)
         grid = Grid(stride, number % stride)
 
-        def one_step(image: FloatArray, noise: Noise, *, prior: Prior, progress: Progress | None) -> FloatArray:
+        def one_step(
+            image: FloatArray,
+            noise: Noise,
+            *,
+            prior: Prior,
+            progress: Progress | None,
+            between: Between | None,  # noqa: ARG001 (there is one step only)
+        ) -> FloatArray:
             return denoised_once(prior, image, noise, progress, grid=grid)
 
         recipe = Recipe(one_step, scales=usual_scales(self.prior, "hqs"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -14,11 +15,12 @@ from heatprior.pixels.gaps import fill_missing
 from heatprior.priors.adapter import complete
 from heatprior.priors.protocol import DiffusedPrior, Prior
 from heatprior.restoration.adaptation import adapted, as_mixture
-from heatprior.restoration.scales import crossover_on, merged, noise_of_reduced, reduced
+from heatprior.restoration.scales import crossover_between, crossover_on, merged, noise_of_reduced, reduced
+from heatprior.restoration.splitting import Between
 
 EVERY_SCALE = 64  # more than any image holds
 LEAST_SIDE = 4  # patches that the shorter side of the smallest size holds: below it there is hardly any noise left
-FINE_PART = 0.8  # of the time of an image and its halves
+COARSE_PART = 0.2  # of the time of an image and its halves: theirs
 
 
 class Recipe(NamedTuple):
@@ -40,19 +42,24 @@ class Recipe(NamedTuple):
         half = (-(-image.shape[0] // 2), -(-image.shape[1] // 2))
         if self.scales == 1 or min(half) < LEAST_SIDE * max(model.patch_shape, default=1):
             return self._at_one_scale(image, noise, model, progress)
-        fine = self._at_one_scale(image, noise, model, span_of(progress, 0.0, FINE_PART))
         whole = np.array(image, np.float32)
         fill_missing(whole)
         less = noise_of_reduced(noise, (whole.shape[0], whole.shape[1]))
         coarse = self._replace(scales=self.scales - 1).follow(
-            reduced(whole), less, model, span_of(progress, FINE_PART, 1.0)
+            reduced(whole), less, model, span_of(progress, 0.0, COARSE_PART)
         )
+        del whole
+        steps = crossover_between(model.card, noise)
+        between = None if steps is None else partial(merged, coarse=coarse, crossover=steps)
+        fine = self._at_one_scale(image, noise, model, span_of(progress, COARSE_PART, 1.0), between)
         return merged(fine, coarse, crossover_on(model.card, noise))
 
-    def _at_one_scale(self, image: FloatArray, noise: Noise, prior: Prior, progress: Progress | None) -> FloatArray:
+    def _at_one_scale(
+        self, image: FloatArray, noise: Noise, prior: Prior, progress: Progress | None, between: Between | None = None
+    ) -> FloatArray:
         if self.adapt:
             prior = adapted(as_mixture(prior), [(image, noise)])
-        return self.method(image, noise, prior=prior, progress=progress)
+        return self.method(image, noise, prior=prior, progress=progress, between=between)
 
 
 def usual_scales(prior: Prior, method: str) -> int:

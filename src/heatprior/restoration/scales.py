@@ -4,12 +4,14 @@ An image reduced by two through cropping its cosine transform keeps its low freq
 half the standard deviation, since four pixels become one. There a patch of the prior sees twice as far. The denoised
 coarse image then replaces the low frequencies of the denoised fine one. Where one takes over from the other is a
 `Crossover`, which a prior's card may have for some noise levels: `"crossover": {"sigmas": [s_1 … s_m], "edges": […],
-"widths": […]}`, straight in log sigma in between.
+"widths": […]}`, straight in log sigma in between. With `"crossover_between"`, which has `"heights"` as well, the coarse
+image takes part after every step of the fine one, not only after the last: what is left of the noise is then nearly
+all of high frequency, and the shapes of smooth patches are easier to tell.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import log, sqrt
 from typing import Any, NamedTuple
 
@@ -20,30 +22,47 @@ from heatprior.errors import PriorFileError
 from heatprior.noise_model import Noise
 from heatprior.scipy_extensions import cosine_transform, inverse_cosine_transform
 
-CARD_ENTRY = "crossover"
+CARD_ENTRY, BETWEEN = "crossover", "crossover_between"
 LEAST_SIGMA = 1e-9  # indistinguishable from no noise, but has a logarithm
 
 
 class Crossover(NamedTuple):
-    """Where both scales count the same, and the width of the transition, over the highest coarse frequency."""
+    """Where both scales count the same, and the width of the transition, over the highest coarse frequency.
+
+    `height` is how much the coarse image counts at the lowest frequencies.
+    """
 
     edge: float = 0.5
     width: float = 0.1
+    height: float = 1.0
+
+    def part_of_coarse(self, frequencies: FloatArray) -> FloatArray:
+        """How much the coarse image counts at these frequencies."""
+        return np.asarray(self.height / (1.0 + np.exp((frequencies - self.edge) / self.width)))
 
 
 def crossover_on(card: Mapping[str, Any], noise: Noise) -> Crossover:
     """What a prior's card says for noise that is of this level in the fine image; of a map, for its middle level."""
-    entry = card.get(CARD_ENTRY)
+    return _on_card(card, CARD_ENTRY, ("edges", "widths"), noise) or Crossover()
+
+
+def crossover_between(card: Mapping[str, Any], noise: Noise) -> Crossover | None:
+    """The same for the merging after every step but the last; None if there is none."""
+    return _on_card(card, BETWEEN, ("edges", "widths", "heights"), noise)
+
+
+def _on_card(card: Mapping[str, Any], name: str, columns: Sequence[str], noise: Noise) -> Crossover | None:
+    entry = card.get(name)
     if entry is None:
-        return Crossover()
+        return None
     try:
-        sigmas, edges, widths = (np.array(entry[key], np.float64) for key in ("sigmas", "edges", "widths"))
+        sigmas, *values = (np.array(entry[key], np.float64) for key in ("sigmas", *columns))
         place = log(max(sqrt(noise.lowest * noise.highest), LEAST_SIGMA))
-        found = Crossover(*(float(np.interp(place, np.log(sigmas), values)) for values in (edges, widths)))
+        found = Crossover(*(float(np.interp(place, np.log(sigmas), column)) for column in values))
     except (KeyError, TypeError, ValueError) as error:
-        raise PriorFileError(f'"{CARD_ENTRY}" of the prior\'s card needs lists of equal length: {error}') from error
-    if not (np.isfinite(found.edge) and found.width > 0.0):
-        raise PriorFileError(f'"{CARD_ENTRY}" of the prior\'s card gives {found}; expected numbers, widths above 0')
+        raise PriorFileError(f'"{name}" of the prior\'s card needs lists of equal length: {error}') from error
+    if not (np.isfinite(found).all() and found.width > 0.0):
+        raise PriorFileError(f'"{name}" of the prior\'s card gives {found}; expected numbers, widths above 0')
     return found
 
 
@@ -65,7 +84,7 @@ def merged(fine: FloatArray, coarse: FloatArray, crossover: Crossover = Crossove
     height, width = coarse.shape
     low = spectrum[:height, :width]
     frequencies = np.hypot((np.arange(height) / height)[:, None], np.arange(width) / width)
-    part = 1.0 / (1.0 + np.exp((frequencies - crossover.edge) / crossover.width))
+    part = crossover.part_of_coarse(frequencies)
     low += part.astype(np.float32) * (cosine_transform(coarse) / _factor(fine.shape, coarse.shape) - low)
     return np.asarray(inverse_cosine_transform(spectrum), np.float32)
 

@@ -27,6 +27,8 @@ from heatprior.restoration.data_terms import DataTerm, Observed, PartlyObserved
 
 ROWS_AT_ONCE = 64  # that are copied at a time
 
+Between = Callable[[FloatArray], FloatArray]  # an estimate (H, W) before the next step → a better one
+
 
 def empirical_bayes(
     image: FloatArray,
@@ -34,10 +36,12 @@ def empirical_bayes(
     *,
     prior: DiffusedPrior,
     progress: Progress | None = None,
+    between: Between | None = None,  # noqa: ARG001
 ) -> FloatArray:
     """E[X | Y] of every patch, averaged over the patches that hold a pixel: EB-PA, Eq. (3). (H, W), in float32.
 
-    `image` (H, W) has grey levels scaled to [0, 1], `sigma` is a number or a map; NaN pixels are filled first.
+    `image` (H, W) has grey levels scaled to [0, 1], `sigma` is a number or a map; NaN pixels are filled first. There is
+    nothing `between` the steps, since it is one.
     """
     model = complete(prior)
     check_holds_a_patch(image, model)
@@ -56,11 +60,13 @@ def half_quadratic_splitting(
     prior: DiffusedPrior,
     schedule: Schedule | None = None,
     progress: Progress | None = None,
+    between: Between | None = None,
 ) -> FloatArray:
     """x ← w_k y + (1 − w_k) EB-PA(x, level_k sigma) for each step k, from x = y: (H, W), in float32.
 
     `image` y (H, W) has grey levels scaled to [0, 1] and is mirrored beyond its edges; `sigma` is a number or a map. At
     NaN pixels y has no weight: the prior fills them. The schedule is the one on the prior's card, unless given.
+    `between` has its say after every step but the last; the image is then mirrored anew.
     """
     model = complete(prior)
     check_holds_a_patch(image, model)
@@ -68,7 +74,10 @@ def half_quadratic_splitting(
 
     x, data_term = begin(image, mirrored)
     noise = as_noise(sigma).rearranged(mirrored.rows)
-    split(x, noise, model, data_term, model.schedules if schedule is None else constant(schedule), progress)
+
+    schedules = model.schedules if schedule is None else constant(schedule)
+    improve = None if between is None else lambda x: copy_rows(between(x[mirrored.inside]), mirrored, x)
+    split(x, noise, model, data_term, schedules, progress, improve)
     return x[mirrored.inside]
 
 
@@ -81,9 +90,14 @@ def begin(image: FloatArray, mirrored: Mirrored) -> tuple[FloatArray, DataTerm]:
         whole = np.array(image, np.float32)
         fill_nearby(whole)
     x = np.empty(mirrored.shape, np.float32)
-    for start in range(0, len(x), ROWS_AT_ONCE):
-        x[start : start + ROWS_AT_ONCE] = mirrored.rows(whole.__getitem__, slice(start, start + ROWS_AT_ONCE))
+    copy_rows(whole, mirrored, x)
     return x, observed(image, mirrored, missing=missing)
+
+
+def copy_rows(image: FloatArray, mirrored: Mirrored, target: FloatArray) -> None:
+    """The image, mirrored, to its target."""
+    for start in range(0, len(target), ROWS_AT_ONCE):
+        target[start : start + ROWS_AT_ONCE] = mirrored.rows(image.__getitem__, slice(start, start + ROWS_AT_ONCE))
 
 
 def observed(image: FloatArray, mirrored: Mirrored, *, missing: bool) -> DataTerm:
@@ -102,9 +116,15 @@ def split(
     data_term: DataTerm,
     schedules: Schedules,
     progress: Progress | None = None,
+    improve: Callable[[FloatArray], None] | None = None,
 ) -> None:
-    """Alternate the prior's half and the data's half of every step, in place on x (H, W) in float32."""
+    """Alternate the prior's half and the data's half of every step, in place on x (H, W) in float32.
+
+    After every step but the last one may `improve` x, in place.
+    """
     for step in range(schedules.steps):
+        if step and improve is not None:
+            improve(x)
         part = part_of(progress, step, schedules.steps)
         split_once(x, noise, prior, data_term, schedules, step, schedules.grid(step), part)
 

@@ -18,6 +18,7 @@ from heatprior.torch.chunks import recomputed
 PATCHES = 1 << 15  # of a band, about
 
 ChangesOfPatches = Callable[[Tensor, Tensor], Tensor]  # (n, a), () or (n,) → (n, a)
+WeightedChanges = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]  # the same → changes and their weights, (n, a)
 
 
 def averaged(change: ChangesOfPatches, images: Tensor, sigma: Tensor, size: int, grid: Grid = EVERY) -> Tensor:
@@ -26,11 +27,27 @@ def averaged(change: ChangesOfPatches, images: Tensor, sigma: Tensor, size: int,
     return summed(change, images, sigma, size, grid) / (counts[0][:, None] * counts[1])
 
 
+def averaged_by_weight(change: WeightedChanges, images: Tensor, sigma: Tensor, size: int, grid: Grid = EVERY) -> Tensor:
+    """The same where every pixel of a patch counts by its weight."""
+
+    def both(y: Tensor, levels: Tensor) -> Tensor:
+        changes, weights = change(y, levels)
+        return torch.cat([weights * changes, weights], -1)
+
+    total, counted = _summed(both, images, sigma, size, grid, 2).unbind(1)
+    return total / counted
+
+
 def summed(change: ChangesOfPatches, images: Tensor, sigma: Tensor, size: int, grid: Grid = EVERY) -> Tensor:
     """The sum, over the b×b patches on a grid that hold a pixel, of their changes: images (N, H, W).
 
     `sigma` is (1 or N, 1 or H, 1 or W).
     """
+    return _summed(change, images, sigma, size, grid, 1)[:, 0]
+
+
+def _summed(change: ChangesOfPatches, images: Tensor, sigma: Tensor, size: int, grid: Grid, channels: int) -> Tensor:
+    """Of several channels at once, one after the other in what `change` gives: (N, C, H, W)."""
     count, height, width = images.shape
     last = height - size + 1
     band = max(1, min(last, PATCHES // (count * (width - size + 1))))
@@ -46,24 +63,24 @@ def summed(change: ChangesOfPatches, images: Tensor, sigma: Tensor, size: int, g
             chosen = _numbers(rows, columns, width - size + 1, images.device)
             some = levels.unflatten(0, (count, -1))[:, chosen].flatten() if levels.ndim else levels
             moved = change(patches[..., chosen].mT.flatten(0, 1), some).unflatten(0, (count, -1)).mT
-            changed = torch.zeros_like(patches).index_copy(-1, chosen, moved)
-        return F.fold(changed, tuple(pixels.shape[-2:]), size)[:, 0]
+            changed = torch.zeros_like(patches).repeat(1, channels, 1).index_copy(-1, chosen, moved)
+        return F.fold(changed, tuple(pixels.shape[-2:]), size)
 
-    finished, carried = [], images.new_zeros(count, shared, width)
+    finished, carried = [], images.new_zeros(count, channels, shared, width)
     for first in range(0, last, band):
         end = min(first + band, last)
         rows = [row - first for row in all_rows if first <= row < end]
         pixels = images[:, first : end + shared]
         noise = sigma[:, first : end + shared] if sigma.shape[1] > 1 else sigma
         if not rows:
-            total = torch.zeros_like(pixels)
+            total = torch.zeros_like(pixels)[:, None].repeat(1, channels, 1, 1)
         else:
             total = of_band(pixels, noise, rows) if band == last else recomputed(of_band, pixels, noise, rows)
-        done = total.shape[1] - shared
-        total = torch.cat([total[:, :shared] + carried, total[:, shared:]], 1)
-        finished.append(total[:, :done])
-        carried = total[:, done:]
-    return torch.cat([*finished, carried], 1)
+        done = total.shape[2] - shared
+        total = torch.cat([total[:, :, :shared] + carried, total[:, :, shared:]], 2)
+        finished.append(total[:, :, :done])
+        carried = total[:, :, done:]
+    return torch.cat([*finished, carried], 2)
 
 
 def noise_of_patches(sigma: Tensor, patches: Tensor, size: int) -> Tensor:

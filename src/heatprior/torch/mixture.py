@@ -15,9 +15,11 @@ import torch
 from torch import Tensor
 
 from heatprior.kernels.grids import EVERY, Grid
+from heatprior.kernels.shapes import RIVAL
 from heatprior.priors.gaussian_mixture import GaussianMixturePrior
+from heatprior.priors.patch_weights import patch_weights_on
 from heatprior.torch.arguments import Sigma, as_sigma
-from heatprior.torch.averaging import averaged
+from heatprior.torch.averaging import averaged_by_weight
 from heatprior.torch.chunks import in_chunks
 from heatprior.torch.experts import LOG_2PI
 from heatprior.torch.module import Posterior, PriorModule
@@ -65,6 +67,8 @@ class MixtureModule(PriorModule):
     log_variances: Tensor  # (K, d)
     log_contrasts: Tensor  # (G,)
     logits: Tensor  # (K, G)
+    window: Tensor  # how much the pixels of a patch count in an average, (a,)
+    confidences: Tensor  # and patches of each component, (K, G)
 
     def _take(self, prior: GaussianMixturePrior) -> None:
         self._add_buffer("basis", prior.basis)
@@ -73,6 +77,9 @@ class MixtureModule(PriorModule):
         self._add_parameter("log_variances", np.log(prior.variances))
         self._add_parameter("log_contrasts", np.log(prior.contrasts))
         self._add_parameter("logits", prior.log_weights)
+        counted = patch_weights_on(prior.card, prior.size**2, prior.log_weights.shape)
+        self._add_buffer("window", counted.window)
+        self._add_buffer("confidences", counted.confidences)
 
     def _made(self) -> GaussianMixturePrior:
         turns, variances, logits, contrasts = (
@@ -144,25 +151,32 @@ class MixtureModule(PriorModule):
             return patches
 
     def changes(self, images: Tensor, sigma: Tensor, grid: Grid = EVERY) -> Tensor:
-        """The change of every patch by the posterior mean of the shape that explains it best, averaged: (N, H, W).
+        """The change of every patch by its posterior mean over the shapes that explain it best, averaged: (N, H, W).
 
-        As the library does, which finds the shape by short cuts; here all are compared. The choice has no gradient.
+        As the library does, which finds the shapes by short cuts; here all are compared. Which ones are too unlikely to
+        take part has no gradient.
         """
         model = self.model(images.dtype)
+        window, confidences = self.window.to(images.dtype), self.confidences.to(images.dtype)
 
-        def change(y: Tensor, sigma: Tensor) -> tuple[Tensor]:
+        def change(y: Tensor, sigma: Tensor) -> tuple[Tensor, Tensor]:
             y = y - y.mean(-1, keepdim=True)
-            with torch.no_grad():
-                best = model.logarithms(model.responses(y), model.widened(sigma)).amax(-1).argmax(-1)
-            axes, noise = model.axes[best], sigma[..., None, None] ** 2
-            variances = model.variances[best] + noise  # (n, G, d)
-            u = (axes @ y[..., None])[..., 0]
-            logs = model.log_weights[best] - 0.5 * (variances.log() + u[:, None] ** 2 / variances).sum(-1)
-            removed = (logs.softmax(-1)[:, None] @ (noise / variances))[:, 0]
-            return (-((removed * u)[:, None] @ axes)[:, 0],)
+            u, variances = model.responses(y), model.widened(sigma)
+            logs = model.logarithms(u, variances)  # (n, K, G)
+            peaks = logs.amax(-1)
+            shares = (peaks - peaks.amax(-1, keepdim=True)).exp()
+            shares = torch.where(shares < RIVAL, 0.0, shares)
+            parts = (shares / shares.sum(-1, keepdim=True))[..., None] * logs.softmax(-1)
+            removed = over_axes(parts, sigma[..., None, None, None] ** 2 / variances) * u
+            counts = (parts * confidences).flatten(1).sum(-1, keepdim=True)
+            return -removed.flatten(1) @ model.axes.flatten(0, 1), counts * window
+
+        def in_parts(y: Tensor, levels: Tensor) -> tuple[Tensor, Tensor]:
+            changes, weights = in_chunks(change, y, levels, most)
+            return changes, weights
 
         most = self.at_once(self.numbers("changes", sigma), images.device)
-        return averaged(lambda y, levels: in_chunks(change, y, levels, most)[0], images, sigma, self.size, grid)
+        return averaged_by_weight(in_parts, images, sigma, self.size, grid)
 
     def model(self, dtype: torch.dtype) -> _Model:
         """What the parameters stand for."""

@@ -43,7 +43,7 @@ class PriorModule(nn.Module):
         super().__init__()
         self.card = dict(prior.card)
         self.schedule = SplittingSchedule.of(prior.schedules)
-        self.crossovers = Crossovers.on(prior.card)
+        self.crossovers, self.between = Crossovers.on(prior.card), Crossovers.between(prior.card)
         self._prior = prior
         self._take(prior)
         self._known = self._state()
@@ -99,7 +99,7 @@ class PriorModule(nn.Module):
             return compiled.denoised(self.to_prior(), x, levels, method, scales)
         schedule = self.schedule if method == "hqs" else None
         most = scales or usual_scales(self._prior, method)
-        return denoise_images(self.changes, x, levels, Recipe(schedule, most, self.size, self.crossovers))
+        return denoise_images(self.changes, x, levels, Recipe(schedule, most, self.size, self.crossovers, self.between))
 
     def forward(self, x: Tensor, sigma: Sigma, method: str = "hqs", scales: int | None = None) -> Tensor:
         """As `denoise`."""

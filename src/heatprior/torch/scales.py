@@ -16,51 +16,83 @@ from torch import Tensor
 
 from heatprior.noise_model import ConstantNoise
 from heatprior.restoration.recipes import LEAST_SIDE
-from heatprior.restoration.scales import CARD_ENTRY, LEAST_SIGMA, crossover_on
+from heatprior.restoration.scales import (
+    BETWEEN,
+    CARD_ENTRY,
+    LEAST_SIGMA,
+    Crossover,
+    crossover_between,
+    crossover_on,
+)
 from heatprior.torch.interpolation import interpolated
 
-Denoising = Callable[[Tensor, Tensor], Tensor]  # images (N, H, W), their noise levels → images
+Between = Callable[[Tensor], Tensor]  # estimates (N, H, W) before the next step → better ones
+Denoising = Callable[[Tensor, Tensor, Between | None], Tensor]  # images (N, H, W), their noise levels → images
 PartOfCoarse = Callable[[list[int], Tensor], Tensor]  # (h, w) of the coarse image, noise levels → (1 or N, h, w)
 
 
 class Crossovers(NamedTuple):
-    """Where both scales count the same, and the width of the transition, (m,) each, at logarithms of sigma (m,)."""
+    """The edge, width and height of transitions, (m,) each, at logarithms of sigma (m,): see `Crossover`."""
 
     logarithms: tuple[float, ...]
     edges: tuple[float, ...]
     widths: tuple[float, ...]
+    heights: tuple[float, ...]
 
     @classmethod
     def on(cls, card: Mapping[str, Any]) -> Crossovers:
         """What a prior's card says, checked as the library does."""
-        usual = crossover_on(card, ConstantNoise(1.0))
-        if card.get(CARD_ENTRY) is None:
-            return cls((0.0,), (usual.edge,), (usual.width,))
-        sigmas = [float(sigma) for sigma in card[CARD_ENTRY]["sigmas"]]
-        edges, widths = zip(*(crossover_on(card, ConstantNoise(sigma)) for sigma in sigmas), strict=True)
-        return cls(tuple(map(log, sigmas)), edges, widths)
+        return cls._at(card.get(CARD_ENTRY), lambda sigma: crossover_on(card, ConstantNoise(sigma)))
+
+    @classmethod
+    def between(cls, card: Mapping[str, Any]) -> Crossovers | None:
+        """The same for the merging after every step but the last, if there is any."""
+        if card.get(BETWEEN) is None:
+            return None
+        return cls._at(card[BETWEEN], lambda sigma: crossover_between(card, ConstantNoise(sigma)) or Crossover())
+
+    @classmethod
+    def _at(cls, entry: Any, found: Callable[[float], Crossover]) -> Crossovers:
+        at_one = found(1.0)  # which refuses what is no entry
+        sigmas = [1.0] if entry is None else [float(sigma) for sigma in entry["sigmas"]]
+        each = [at_one] if entry is None else [found(sigma) for sigma in sigmas]
+        edges, widths, heights = zip(*each, strict=True)
+        return cls(tuple(map(log, sigmas)), edges, widths, heights)
 
     def part_of_coarse(self, small: list[int], sigma: Tensor) -> Tensor:
         """How much of each coarse frequency comes from the coarse image; of a map of levels, for its middle one."""
         levels = sigma.clamp_min(LEAST_SIGMA).flatten(1)
         middle = (levels.amin(1) * levels.amax(1)).sqrt()[:, None, None]
-        edge, width = (interpolated(middle, self.logarithms, values) for values in (self.edges, self.widths))
-        return transition(small, edge, width)
+        edge, width, height = (
+            interpolated(middle, self.logarithms, values) for values in (self.edges, self.widths, self.heights)
+        )
+        return height * transition(small, edge, width)
 
 
-def at_scales(denoised: Denoising, images: Tensor, sigma: Tensor, scales: int, part_of_coarse: PartOfCoarse) -> Tensor:
+def at_scales(
+    denoised: Denoising,
+    images: Tensor,
+    sigma: Tensor,
+    scales: int,
+    part_of_coarse: PartOfCoarse,
+    part_between: PartOfCoarse | None = None,
+) -> Tensor:
     """Images (N, H, W) denoised at so many scales; sigma is (1 or N, 1, 1) or maps."""
-    fine = denoised(images, sigma)
     if scales == 1:
-        return fine
+        return denoised(images, sigma, None)
     small = [-(-length // 2) for length in images.shape[-2:]]
     down, across = (_cosines(n, m, images) for n, m in zip(small, images.shape[-2:], strict=True))
     factor = sqrt(small[0] * small[1] / (images.shape[-2] * images.shape[-1]))
     own = [_cosines(n, n, images) for n in small]
     reduced = factor * (own[0].mT @ (down @ images @ across.mT) @ own[1])
-    coarse = at_scales(denoised, reduced, _halved(sigma, factor), scales - 1, part_of_coarse)
+    coarse = at_scales(denoised, reduced, _halved(sigma, factor), scales - 1, part_of_coarse, part_between)
     wanted = own[0] @ coarse @ own[1].mT / factor
-    return fine + down.mT @ (part_of_coarse(small, sigma) * (wanted - down @ fine @ across.mT)) @ across
+
+    def merged(fine: Tensor, part: PartOfCoarse) -> Tensor:
+        return fine + down.mT @ (part(small, sigma) * (wanted - down @ fine @ across.mT)) @ across
+
+    between = None if part_between is None else lambda fine: merged(fine, part_between)
+    return merged(denoised(images, sigma, between), part_of_coarse)
 
 
 def scales_of(height: int, width: int, most: int, size: int) -> int:

@@ -18,7 +18,7 @@ from heatprior.kernels.grids import EVERY, Grid
 from heatprior.pixels.channels import COLOUR
 from heatprior.priors.schedules import Schedules
 from heatprior.torch.interpolation import interpolated
-from heatprior.torch.scales import Crossovers, at_scales, scales_of
+from heatprior.torch.scales import Between, Crossovers, at_scales, scales_of
 
 METHODS = ("hqs", "eb")
 MIX = COLOUR.tolist()
@@ -56,6 +56,7 @@ class Recipe(NamedTuple):
     scales: int
     size: int
     crossovers: Crossovers
+    between: Crossovers | None
 
 
 def denoise_images(changes: Changes, x: Tensor, levels: Tensor, recipe: Recipe) -> Tensor:
@@ -72,18 +73,29 @@ def denoise_images(changes: Changes, x: Tensor, levels: Tensor, recipe: Recipe) 
         levels = levels.expand(*x.shape[:2], -1, -1)
     sigma = levels.flatten(0, 1)
 
-    def at_one_scale(noisy: Tensor, sigma: Tensor) -> Tensor:
+    def at_one_scale(noisy: Tensor, sigma: Tensor, between: Between | None) -> Tensor:
         if recipe.schedule is None:
             return noisy + changes(noisy, sigma, EVERY)
-        return split(changes, noisy, sigma, recipe.schedule, recipe.size - 1)
+        return split(changes, noisy, sigma, recipe.schedule, recipe.size - 1, between)
 
     scales = scales_of(x.shape[-2], x.shape[-1], recipe.scales, recipe.size)
-    clean = at_scales(at_one_scale, noisy, sigma, scales, recipe.crossovers.part_of_coarse).unflatten(0, x.shape[:2])
+    parts = recipe.crossovers.part_of_coarse, None if recipe.between is None else recipe.between.part_of_coarse
+    clean = at_scales(at_one_scale, noisy, sigma, scales, *parts).unflatten(0, x.shape[:2])
     return torch.einsum("cd,bdhw->bchw", torch.linalg.inv(mix), clean) if is_colour else clean
 
 
-def split(changes: Changes, noisy: Tensor, sigma: Tensor, schedule: SplittingSchedule, margin: int) -> Tensor:
-    """x ← w_k y + (1 − w_k) (x + changes(x, level_k sigma)) for each step k, from x = y, mirrored beyond its edges."""
+def split(
+    changes: Changes,
+    noisy: Tensor,
+    sigma: Tensor,
+    schedule: SplittingSchedule,
+    margin: int,
+    between: Between | None = None,
+) -> Tensor:
+    """x ← w_k y + (1 − w_k) (x + changes(x, level_k sigma)) for each step k, from x = y, mirrored beyond its edges.
+
+    `between` has its say after every step but the last; the images are then mirrored anew.
+    """
     height, width = noisy.shape[-2:]
     down, across = min(margin, height - 1), min(margin, width - 1)
     border = (across, across, down, down)
@@ -91,7 +103,10 @@ def split(changes: Changes, noisy: Tensor, sigma: Tensor, schedule: SplittingSch
     if sigma.shape[-2:] != (1, 1):
         sigma = F.pad(sigma, border, mode="reflect")
     x = noisy
-    for levels, weights, grid in zip(schedule.levels, schedule.weights, schedule.grids, strict=True):
+    for step, (levels, weights, grid) in enumerate(zip(schedule.levels, schedule.weights, schedule.grids, strict=True)):
+        if step and between is not None:
+            inside = x[:, down : down + height, across : across + width]
+            x = F.pad(between(inside), border, mode="reflect")
         clean = x + changes(x, interpolated(sigma, schedule.logarithms, levels) * sigma, grid)
         x = torch.lerp(clean, noisy, interpolated(sigma, schedule.logarithms, weights))
     return x[:, down : down + height, across : across + width]

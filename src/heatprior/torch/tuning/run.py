@@ -23,14 +23,21 @@ from heatprior.errors import InvalidInputError
 from heatprior.learning.adam import BETA_MEAN, BETA_SQUARE, EPSILON
 from heatprior.learning.steps import StepByStep, check_sizes
 from heatprior.learning.tuning import check_range, part_of_newest, tuned_card
+from heatprior.priors import patch_weights
 from heatprior.priors.gaussian_mixture import GaussianMixturePrior
+from heatprior.priors.patch_weights import patch_weights_on
+from heatprior.restoration import scales
 from heatprior.torch.tuning.soft_choice import MixtureTensors, Subspace
 from heatprior.torch.tuning.unrolled import STRIDE, Plan, denoised
 
 NODES = tuple(level / 255 for level in (3.0, 7.5, 15.0, 25.0, 50.0, 100.0))  # noise levels with a schedule of their own
-FIRST = ((1.0, 0.4), (0.3, 0.02), 0.5, 0.1)  # levels and weights of the steps, edge and width of the cross-over
+FIRST = ((1.0, 0.4), (0.3, 0.02))  # levels and weights of the steps
+FIRST_MERGERS = (0.5, 0.1), (0.3, 0.06, 1.0)  # edge and width after the last step; after the others height, too
 GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0  # its multiples fill an interval evenly
-BLOCKS = ("axes", "log_variances", "log_contrasts", "logits", "log_levels", "logit_weights", "crossover")
+BLOCKS = (
+    *("axes", "log_variances", "log_contrasts", "logits", "log_confidences"),  # of the mixture
+    *("log_levels", "logit_weights", "crossover", "between", "log_window"),  # of the plan
+)
 
 
 @dataclass(frozen=True)
@@ -38,7 +45,8 @@ class TuningConfig:
     """How many steps, on how many crops of which side, at how many scales, noise levels from … to, and rates of Adam.
 
     `angle_rate` is in radians; `spectrum_rate` is of logarithms of variances, contrasts and weights; `plan_rate` of the
-    schedules. They rise in the first `warm_up` steps and fall to zero in the last part of the run after `constant`.
+    schedules and of how patches are averaged. They rise in the first `warm_up` steps and fall to zero in the last part
+    of the run after `constant`.
     """
 
     steps: int = 2000
@@ -77,7 +85,8 @@ class Tuning(StepByStep):
             np.log(prior.variances),
             np.log(prior.contrasts),
             prior.log_weights,
-            *first_plan(prior.card),
+            np.log(patch_weights_on(prior.card, prior.size**2, prior.log_weights.shape).confidences),
+            *first_plan(prior),
         )
         self.point = [torch.tensor(value, dtype=torch.float32) for value in values]
         self._average = [block.clone() for block in self.point]
@@ -104,7 +113,7 @@ class Tuning(StepByStep):
         config, (of_axes, *others) = self.config, gradients
         left = (config.steps - self.done + 1) / config.steps
         pace = min(1.0, self.done / config.warm_up, left / (1.0 - config.constant))
-        rates = [config.angle_rate, *[config.spectrum_rate] * 3, *[config.plan_rate] * 3]
+        rates = [config.angle_rate, *[config.spectrum_rate] * 3, *[config.plan_rate] * (len(BLOCKS) - 4)]
         turn = of_axes @ self.point[0].mT
         steps = [
             pace * rate * self._adam(block, gradient)
@@ -140,7 +149,7 @@ class Tuning(StepByStep):
             covariances,
             mixture.log_weights.double().numpy(),
             mixture.log_contrasts.double().exp().numpy(),
-            {**known, **entries_of(plan), "mixed": True, **(card or {})},
+            {**known, **entries_of(mixture, plan), **(card or {})},
         )
 
     def state(self) -> dict[str, Tensor]:
@@ -162,23 +171,42 @@ class Tuning(StepByStep):
 
 def parts_of(blocks: list[Tensor]) -> tuple[MixtureTensors, Plan]:
     """The mixture, and the plan of its splitting."""
-    return MixtureTensors(*blocks[:4]), Plan(torch.tensor(NODES).log(), *blocks[4:])
+    return MixtureTensors(*blocks[:5]), Plan(torch.tensor(NODES).log(), *blocks[5:])
 
 
-def first_plan(card: Mapping[str, Any]) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Logarithms of levels, logits of weights, and cross-over: what an earlier run left on the card, or a usual one."""
+def first_plan(prior: GaussianMixturePrior) -> tuple[FloatArray, ...]:
+    """As `Plan` has it: what an earlier run left on the card, or a usual one."""
+    card, size = prior.card, prior.size
     if "tuning" in card:
         levels, weights = (np.array(card["hqs"][key]).T for key in ("levels", "weights"))
-        edges, widths = (np.array(card["crossover"][key]) for key in ("edges", "widths"))
     else:
-        levels, weights, edges, widths = (np.repeat(np.array(first)[..., None], len(NODES), -1) for first in FIRST)
-    return np.log(levels), np.log(weights / (1.0 - weights)), np.stack([edges, np.log(widths)])
+        levels, weights = (_at_all_nodes(first) for first in FIRST)
+    window = patch_weights_on(card, size**2, prior.log_weights.shape).window.reshape(size, size)
+    mergers = [
+        _merger(card.get(entry), first)
+        for entry, first in zip((scales.CARD_ENTRY, scales.BETWEEN), FIRST_MERGERS, strict=True)
+    ]
+    quarter = np.log(window)[: -(-size // 2), : -(-size // 2)]
+    return np.log(levels), np.log(weights / (1.0 - weights)), *mergers, quarter
 
 
-def entries_of(plan: Plan) -> dict[str, Any]:
-    """Schedules and cross-over as a card has them."""
+def _merger(entry: Any, first: tuple[float, ...]) -> FloatArray:
+    """Edges, logarithms of widths, and heights if these are free: (2 or 3, m)."""
+    columns = _at_all_nodes(first)
+    for row, name in enumerate(("edges", "widths", "heights")[: len(first)]):
+        columns[row] = (entry or {}).get(name, columns[row])
+    columns[1] = np.log(columns[1])
+    return columns
+
+
+def _at_all_nodes(values: tuple[float, ...]) -> FloatArray:
+    return np.repeat(np.array(values)[:, None], len(NODES), 1)
+
+
+def entries_of(mixture: MixtureTensors, plan: Plan) -> dict[str, Any]:
+    """Schedules, cross-overs, and how patches are averaged, as a card has them."""
     levels, weights = plan.log_levels.exp().mT, plan.logit_weights.sigmoid().mT
-    edges, widths = plan.crossover[0], plan.crossover[1].exp()
+    size = math.isqrt(mixture.axes.shape[-1])
 
     def rounded(values: Tensor) -> Any:
         return np.round(values.double().numpy(), 4).tolist()
@@ -191,7 +219,21 @@ def entries_of(plan: Plan) -> dict[str, Any]:
             "weights": rounded(weights),
             "strides": [STRIDE] * levels.shape[1],
         },
-        "crossover": {"sigmas": sigmas, "edges": rounded(edges), "widths": rounded(widths)},
+        scales.CARD_ENTRY: {
+            "sigmas": sigmas,
+            "edges": rounded(plan.crossover[0]),
+            "widths": rounded(plan.crossover[1].exp()),
+        },
+        scales.BETWEEN: {
+            "sigmas": sigmas,
+            "edges": rounded(plan.between[0]),
+            "widths": rounded(plan.between[1].exp()),
+            "heights": rounded(plan.between[2]),
+        },
+        patch_weights.CARD_ENTRY: {
+            "window": rounded(plan.window(size).view(size, size)),
+            "confidences": rounded(mixture.log_confidences.exp()),
+        },
     }
 
 

@@ -1,9 +1,9 @@
-"""One step of a mixture on patches with a soft choice of the shape: what the library's hard choice is the limit of.
+"""One step of a mixture on patches with a soft choice of the shapes: what the library does, with a gradient.
 
-The library replaces a patch by its posterior mean under the one shape that explains it best, a choice without gradient.
-Here the means under the best few shapes are mixed by their probabilities, so that a shape also learns which patches it
-should leave to others. As in kernels/candidates.py the few are found in a subspace that all shapes share, and patches
-are sorted by shape, so that the work is one matrix product per shape.
+The library replaces a patch by its posterior mean over the shapes that are nearly as likely as the best. Here it is
+over the best few, however unlikely, so that a shape also learns which patches it should leave to others. As in
+kernels/candidates.py the few are found in a subspace that all shapes share, and patches are sorted by shape, so that
+the work is one matrix product per shape.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ class MixtureTensors(NamedTuple):
     log_variances: Tensor  # along them, at contrast one: (K, d)
     log_contrasts: Tensor  # (G,)
     logits: Tensor  # of the weights, (K, G)
+    log_confidences: Tensor  # how much patches of each component count in the average, (K, G)
 
     @property
     def variances(self) -> Tensor:
@@ -74,8 +75,8 @@ class Subspace(NamedTuple):
         return torch.cat([best(some) for some in y.split(AT_ONCE)])
 
 
-def soft_changes(patches: Tensor, sigma: Tensor, mixture: MixtureTensors, subspace: Subspace) -> Tensor:
-    """By how much patches (n, a), all in noise of standard deviation sigma (), change: (n, a)."""
+def soft_changes(patches: Tensor, sigma: Tensor, mixture: MixtureTensors, subspace: Subspace) -> tuple[Tensor, Tensor]:
+    """By how much patches (n, a), all in noise of standard deviation sigma (), change, (n, a); how they count, (n,)."""
     y = patches - patches.mean(-1, keepdim=True)
     chosen = subspace.candidates(y, sigma, mixture)
     order = chosen.flatten().argsort(stable=True)  # pairs of patch and shape, sorted by shape
@@ -85,41 +86,52 @@ def soft_changes(patches: Tensor, sigma: Tensor, mixture: MixtureTensors, subspa
     gains = (0.5 / sigma**2) * (1.0 - lost)
     constants = mixture.log_weights + 0.5 * lost.log().sum(-1)
     of_pairs = [
-        _Responses.apply(some, axes, gain, constant, part)
-        for some, axes, gain, constant, part in zip(
-            y[owners].split(counts), mixture.axes, gains, constants, lost, strict=True
+        _Responses.apply(*own)
+        for own in zip(
+            y[owners].split(counts),
+            mixture.axes,
+            gains,
+            constants,
+            lost,
+            mixture.log_confidences.exp(),
+            strict=True,
         )
     ]
-    peaks = torch.cat([peak for peak, _ in of_pairs])
+    peaks, confidences = (torch.cat([own[k] for own in of_pairs]) for k in (0, 2))
     back = order.argsort()
     parts = peaks[back].view_as(chosen).softmax(-1).flatten()[order]  # of the candidates of a patch
-    removed = torch.cat([noise @ axes for (_, noise), axes in zip(of_pairs, mixture.axes, strict=True)])
-    return -torch.zeros_like(y).index_add(0, owners, parts[:, None] * removed)
+    removed = torch.cat([noise @ axes for (_, noise, _), axes in zip(of_pairs, mixture.axes, strict=True)])
+    changes = -torch.zeros_like(y).index_add(0, owners, parts[:, None] * removed)
+    return changes, y.new_zeros(len(y)).index_add(0, owners, parts * confidences)
 
 
 class _Responses(torch.autograd.Function):
-    """Responses u of patches to one shape: the largest log density over contrasts, and Σ_g P(g | u) lost_g u.
+    """Responses u of patches to one shape: the largest log density over contrasts, and two means over P(g | u).
+
+    Σ_g P(g | u) lost_g u, and Σ_g P(g | u) confidence_g.
 
     By hand, since autograd would keep six arrays of the size of u for every shape.
     """
 
     @staticmethod
-    def forward(ctx: Any, y: Tensor, axes: Tensor, gains: Tensor, constants: Tensor, lost: Tensor) -> Any:
+    def forward(
+        ctx: Any, y: Tensor, axes: Tensor, gains: Tensor, constants: Tensor, lost: Tensor, confidences: Tensor
+    ) -> Any:
         u = y @ axes.mT  # (n, d)
         logs = torch.addmm(constants, u * u, gains.mT)  # (n, G)
         parts = logs.softmax(-1)
         part_lost = parts @ lost
-        ctx.save_for_backward(y, axes, gains, lost, u, logs, parts, part_lost)
-        return logs.amax(-1), part_lost * u
+        ctx.save_for_backward(y, axes, gains, lost, confidences, u, logs, parts, part_lost)
+        return logs.amax(-1), part_lost * u, parts @ confidences
 
     @staticmethod
     def backward(ctx: Any, *slopes: Tensor) -> Any:
-        of_peak, of_noise = slopes
-        y, axes, gains, lost, u, logs, parts, part_lost = ctx.saved_tensors
+        of_peak, of_noise, of_count = slopes
+        y, axes, gains, lost, confidences, u, logs, parts, part_lost = ctx.saved_tensors
         of_part_lost = of_noise * u  # (n, d)
         of_lost = parts.mT @ of_part_lost
-        of_parts = of_part_lost @ lost.mT  # (n, G)
+        of_parts = torch.addmm(of_count[:, None] * confidences, of_part_lost, lost.mT)  # (n, G)
         of_logs = parts * (of_parts - (parts * of_parts).sum(-1, keepdim=True))
         of_logs.scatter_add_(1, logs.argmax(-1, keepdim=True), of_peak[:, None])
         of_u = of_noise * part_lost + 2.0 * u * (of_logs @ gains)
-        return of_u @ axes, of_u.mT @ y, of_logs.mT @ (u * u), of_logs.sum(0), of_lost
+        return of_u @ axes, of_u.mT @ y, of_logs.mT @ (u * u), of_logs.sum(0), of_lost, parts.mT @ of_count

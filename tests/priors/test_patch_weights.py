@@ -1,0 +1,51 @@
+"""How much patches count in the average: what a card may say."""
+
+import numpy as np
+import pytest
+
+from examples import gaussian_mixture
+from heatprior.errors import PriorFileError
+from heatprior.priors.gaussian_mixture import GaussianMixturePrior
+from heatprior.priors.patch_weights import patch_weights_on
+
+GOOD = {"window": [[1.0, 2.0], [2.0, 1.0]], "confidences": [[0.5, 1.0, 2.0]]}
+
+
+def test_without_an_entry_all_patches_count_alike():
+    weights = patch_weights_on({}, 4, (1, 3))
+    assert [x.shape for x in weights] == [(4,), (1, 3)]
+    assert all((x == 1.0).all() for x in weights)
+    assert weights.parameters == 0
+
+
+def test_an_entry_is_read_row_by_row():
+    weights = patch_weights_on({"patch_weights": GOOD}, 4, (1, 3))
+    np.testing.assert_array_equal(weights.window, [1.0, 2.0, 2.0, 1.0])
+    np.testing.assert_array_equal(weights.confidences, GOOD["confidences"])
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        7,
+        {"window": GOOD["window"]},
+        {**GOOD, "window": [1.0, 2.0, 2.0, 1.0]},
+        {**GOOD, "window": [[1.0]]},
+        {**GOOD, "confidences": [[1.0, 2.0]]},
+        {**GOOD, "confidences": [[1.0, 2.0, 0.0]]},
+        {**GOOD, "confidences": [[1.0, 2.0, float("nan")]]},
+        {**GOOD, "window": "all alike"},
+    ],
+)
+def test_what_is_none_is_refused(entry):
+    with pytest.raises(PriorFileError, match="patch_weights"):
+        patch_weights_on({"patch_weights": entry}, 4, (1, 3))
+
+
+def test_they_are_among_the_parameters_and_leave_the_density_alone():
+    plain = gaussian_mixture(2, 2, (0.5, 2.0))
+    entry = {"window": [[1.0, 2.0], [2.0, 1.0]], "confidences": [[1.0, 2.0], [3.0, 4.0]]}
+    prior = GaussianMixturePrior(plain.covariances, plain.log_weights, plain.contrasts, {"patch_weights": entry})
+    assert prior.parameters == plain.parameters + 8
+    patches = plain.sample(5, 0.1, rng=np.random.default_rng(0))
+    np.testing.assert_allclose(prior.log_prob(patches, 0.1), plain.log_prob(patches, 0.1), rtol=1e-12)
