@@ -73,8 +73,9 @@ def test_gradients_of_denoising(prior, method):
 def test_gradients_through_grids_of_patches_and_two_scales(name, monkeypatch):
     monkeypatch.setattr("heatprior.torch.scales.LEAST_SIDE", 1)  # small images: a Jacobian is soon large
     module, _, _ = setting(SMALL[name])
-    module.schedule = SplittingSchedule((0.0,), ((1.0,),), ((0.3,),), (Grid(2, 1),))
-    module.crossovers = Crossovers((-2.0, -1.0), (0.4, 0.7), (0.1, 0.2))
+    module.schedule = SplittingSchedule((0.0,), ((1.0,), (0.5,)), ((0.3,), (0.1,)), (Grid(2, 1), Grid(2, 0)))
+    module.crossovers = Crossovers((-2.0, -1.0), (0.4, 0.7), (0.1, 0.2), (1.0, 1.0))
+    module.between = Crossovers((-2.0, -1.0), (0.3, 0.5), (0.1, 0.2), (0.6, 0.9))
     generator = torch.Generator().manual_seed(2)
     x = torch.rand(1, 1, 5, 4, generator=generator, dtype=torch.float64, requires_grad=True)
     sigma = (0.1 + 0.2 * torch.rand(1, 1, 5, 4, generator=generator, dtype=torch.float64)).requires_grad_()
