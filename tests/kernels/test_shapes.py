@@ -7,10 +7,11 @@ from examples import gaussian_mixture
 from heatprior.kernels.candidates import RUN
 from heatprior.kernels.grids import EVERY
 from heatprior.kernels.patches import average, extract
-from heatprior.kernels.shapes import RIVAL, add_changes, changes_plain
+from heatprior.kernels.shapes import add_changes, changes_plain
 from heatprior.priors.gaussian_mixture import GaussianMixturePrior
 from heatprior.priors.mixture_step import shape_tables
 
+RIVAL = 0.3
 ONE_LEVEL = np.zeros((1, 1), np.int32)
 MIXTURES = {
     "EPLL's": gaussian_mixture(3, 7, seed=1, narrowest=0.01),
@@ -88,7 +89,7 @@ def peaks(prior: GaussianMixturePrior, patches, sigma):
 
 
 def test_a_patch_becomes_the_posterior_mean_over_the_best_shape_and_its_rivals():
-    prior, sigma = MIXTURES["contrasts"], 0.1
+    prior, sigma = with_weights(MIXTURES["contrasts"], rival=RIVAL), 0.1
     patches = prior.sample(60, sigma, rng=np.random.default_rng(0))
     found = peaks(prior, patches, sigma)
     shares = np.exp(found - found.max(axis=1, keepdims=True))
@@ -107,11 +108,20 @@ def test_a_patch_becomes_the_posterior_mean_over_the_best_shape_and_its_rivals()
     assert rivals.max() > 1
 
 
-def with_weights(prior: GaussianMixturePrior, seed=0) -> GaussianMixturePrior:
+def test_without_rivals_it_is_the_mean_of_the_best_shape_alone():
+    prior, sigma = MIXTURES["contrasts"], 0.1
+    patches = prior.sample(60, sigma, rng=np.random.default_rng(0))
+    best = peaks(prior, patches, sigma).argmax(axis=1)
+    for patch, k in zip(patches, best, strict=True):
+        result = patch + kernel(prior, patch.reshape(4, 4).astype(np.float32), (sigma,)).ravel()
+        np.testing.assert_allclose(result, alone(prior, k).posterior(patch, sigma).mean, atol=1e-5)
+
+
+def with_weights(prior: GaussianMixturePrior, seed=0, rival=RIVAL) -> GaussianMixturePrior:
     """A mixture whose patches count differently, by place and by component."""
     rng = np.random.default_rng(seed)
     window, confidences = (rng.uniform(0.3, 3.0, shape) for shape in ((prior.size,) * 2, prior.log_weights.shape))
-    entry = {"window": window.tolist(), "confidences": confidences.tolist()}
+    entry = {"window": window.tolist(), "confidences": confidences.tolist(), "rival": rival}
     return GaussianMixturePrior(prior.covariances, prior.log_weights, prior.contrasts, {"patch_weights": entry})
 
 
@@ -127,6 +137,7 @@ def test_patches_count_by_their_place_and_by_their_components(name):
 def test_only_ratios_of_weights_count():
     prior, image = with_weights(MIXTURES["contrasts"]), noisy((20, 33))
     entry = {key: (3.0 * np.array(values)).tolist() for key, values in prior.card["patch_weights"].items()}
+    entry["rival"] = RIVAL
     other = GaussianMixturePrior(prior.covariances, prior.log_weights, prior.contrasts, {"patch_weights": entry})
     np.testing.assert_allclose(kernel(other, image, (0.2,)), kernel(prior, image, (0.2,)), atol=1e-6)
 

@@ -8,13 +8,13 @@ from heatprior.errors import PriorFileError
 from heatprior.priors.gaussian_mixture import GaussianMixturePrior
 from heatprior.priors.patch_weights import patch_weights_on
 
-GOOD = {"window": [[1.0, 2.0], [2.0, 1.0]], "confidences": [[0.5, 1.0, 2.0]]}
+GOOD = {"window": [[1.0, 2.0], [2.0, 1.0]], "confidences": [[0.5, 1.0, 2.0]], "rival": 0.5}
 
 
 def test_without_an_entry_all_patches_count_alike():
     weights = patch_weights_on({}, 4, (1, 3))
-    assert [x.shape for x in weights] == [(4,), (1, 3)]
-    assert all((x == 1.0).all() for x in weights)
+    assert [np.shape(x) for x in weights] == [(4,), (1, 3), ()]
+    assert all(np.all(x == 1.0) for x in weights)
     assert weights.parameters == 0
 
 
@@ -35,6 +35,9 @@ def test_an_entry_is_read_row_by_row():
         {**GOOD, "confidences": [[1.0, 2.0, 0.0]]},
         {**GOOD, "confidences": [[1.0, 2.0, float("nan")]]},
         {**GOOD, "window": "all alike"},
+        {**GOOD, "rival": 1.5},
+        {**GOOD, "rival": 0.0},
+        {**GOOD, "rival": "none"},
     ],
 )
 def test_what_is_none_is_refused(entry):
@@ -44,7 +47,7 @@ def test_what_is_none_is_refused(entry):
 
 def test_they_are_among_the_parameters_and_leave_the_density_alone():
     plain = gaussian_mixture(2, 2, (0.5, 2.0))
-    entry = {"window": [[1.0, 2.0], [2.0, 1.0]], "confidences": [[1.0, 2.0], [3.0, 4.0]]}
+    entry = {"window": [[1.0, 2.0], [2.0, 1.0]], "confidences": [[1.0, 2.0], [3.0, 4.0]], "rival": 0.3}
     prior = GaussianMixturePrior(plain.covariances, plain.log_weights, plain.contrasts, {"patch_weights": entry})
     assert prior.parameters == plain.parameters + 8
     patches = plain.sample(5, 0.1, rng=np.random.default_rng(0))

@@ -66,6 +66,7 @@ def counted_differently(prior):
     entry = {
         "window": rng.uniform(0.3, 3.0, (prior.size, prior.size)).tolist(),
         "confidences": rng.uniform(0.3, 3.0, prior.log_weights.shape).tolist(),
+        "rival": 0.3,
     }
     return with_card(prior, patch_weights=entry)
 

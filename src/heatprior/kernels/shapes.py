@@ -7,7 +7,7 @@ matrices for each patch, which is nearly all the work, so four short cuts are ta
   share; the best few of such a patch are the candidates of its neighbours. (Neighbours within the same tile: a patch at
   the far edge of a tile may have fewer.)
 - Shapes are compared along their main axes, there and among the candidates: principal_axes.py.
-- The posterior mean is over the best shape and those nearly as likely, most often none, with all their contrasts. How
+- The posterior mean is over the best shape, or over those nearly as likely as well, with all their contrasts. How
   likely a shape is, is told by its best contrast.
 - It leaves out axes on which a shape hardly differs from noise.
 
@@ -34,7 +34,6 @@ from heatprior.kernels.compiler import FAST, kernel
 from heatprior.kernels.principal_axes import LOWEST, PrincipalAxes, peak, peaks, peaks_plain, square, weighted
 
 LANES = 16  # of a vector register
-RIVAL = np.float32(0.3)  # a shape that is less likely than this, the best being 1, has no part in the posterior mean
 UNLIKELY = np.float32(16.0)  # a contrast that is e^16 times less likely than the best has no part: rounding is as large
 
 
@@ -61,6 +60,7 @@ class ShapeTables(NamedTuple):
     whitening: FloatArray  # patches → coordinates in which the noise is white, (d, a); (0, a) where it is as it comes
     window: FloatArray  # how much each pixel of a patch counts in the average, (a,)
     confidences: FloatArray  # how much a patch of each component does, (K, G)
+    rival: float  # a shape that is less likely than this, the best being 1, has no part in the posterior mean
 
 
 def changes_plain(patches: FloatArray, tables: ShapeTables, level: int) -> tuple[FloatArray, FloatArray]:
@@ -71,7 +71,7 @@ def changes_plain(patches: FloatArray, tables: ShapeTables, level: int) -> tuple
     levels = np.full(len(y), level)
     peaks_of = np.stack([peaks_plain(y, energy, tables.full, k, levels) for k in range(shapes)], axis=1)  # (n, K)
     shares = np.exp(peaks_of - peaks_of.max(axis=1, keepdims=True))
-    shares[shares < RIVAL] = 0.0
+    shares[shares < tables.rival] = 0.0
     shares /= shares.sum(axis=1, keepdims=True)
     changes, counts = -y, np.zeros(len(y))
     for k in range(shapes):
@@ -99,7 +99,7 @@ def add_changes(tile, size, places, levels, tables, candidates, total):
     best = candidates_on_grid(patches, len(places[0]), levels, tables, candidates)
     firsts, listed = listed_by_shape(best, len(places[0]), len(places[1]), len(tables.begins) - 1)
     logs = _peaks_of_candidates(patches, len(places[1]), levels, tables, firsts, listed)
-    firsts, listed, shares = _likely(firsts, listed, logs, len(patches))
+    firsts, listed, shares = _likely(firsts, listed, logs, len(patches), tables.rival)
     changes, counts = _changes(patches, len(places[1]), levels, tables, firsts, listed, shares)
     _add_patches(changes, counts, tables.window, places, size, total)
 
@@ -127,8 +127,8 @@ def _peaks_of_candidates(patches, columns, levels, tables, firsts, listed):
 
 
 @kernel
-def _likely(firsts, listed, logs, count):
-    """The patches of each shape k, listed[firsts[k] : firsts[k + 1]], where it is no less than a RIVAL; its shares."""
+def _likely(firsts, listed, logs, count, rival):
+    """The patches of each shape k, listed[firsts[k] : firsts[k + 1]], where it is no less than a rival; its shares."""
     highest, total = np.full(count, LOWEST, np.float32), np.zeros(count, np.float32)
     for i in range(len(listed)):
         highest[listed[i]] = max(highest[listed[i]], logs[i])
@@ -138,7 +138,7 @@ def _likely(firsts, listed, logs, count):
     for k in range(len(firsts) - 1):
         for i in range(firsts[k], firsts[k + 1]):
             share = np.exp(logs[i] - highest[listed[i]])
-            if share >= RIVAL:
+            if share >= rival:
                 numbers[place], shares[place] = listed[i], share
                 total[listed[i]] += share
                 place += 1

@@ -1,7 +1,7 @@
 """Empirical Bayes with patch averaging for mixtures of Gaussians: one fast step of a whole image.
 
-As patch_step.py for the patch prior. The posterior mean of a patch is over the few shapes that explain it best, found
-with the short cuts of kernels/shapes.py, and patches count in the average as `patch_weights` says. Where noise is
+As patch_step.py for the patch prior. The posterior mean of a patch is over the one or few shapes that explain it best,
+found with the short cuts of kernels/shapes.py, and patches count in the average as `patch_weights` says. Where noise is
 correlated, patches are whitened on the way in: the axes for analysis then differ from those for synthesis, and nothing
 else does.
 """
@@ -131,6 +131,7 @@ def _made(
         frames.whitening,
         _single(counted.window),
         _single(counted.confidences),
+        counted.rival,
     )
 
 

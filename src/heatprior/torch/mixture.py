@@ -15,7 +15,6 @@ import torch
 from torch import Tensor
 
 from heatprior.kernels.grids import EVERY, Grid
-from heatprior.kernels.shapes import RIVAL
 from heatprior.priors.gaussian_mixture import GaussianMixturePrior
 from heatprior.priors.patch_weights import patch_weights_on
 from heatprior.torch.arguments import Sigma, as_sigma
@@ -67,6 +66,7 @@ class MixtureModule(PriorModule):
     log_variances: Tensor  # (K, d)
     log_contrasts: Tensor  # (G,)
     logits: Tensor  # (K, G)
+    rival: float  # how likely a shape must be to take part in a posterior mean, the best being 1
     window: Tensor  # how much the pixels of a patch count in an average, (a,)
     confidences: Tensor  # and patches of each component, (K, G)
 
@@ -78,6 +78,7 @@ class MixtureModule(PriorModule):
         self._add_parameter("log_contrasts", np.log(prior.contrasts))
         self._add_parameter("logits", prior.log_weights)
         counted = patch_weights_on(prior.card, prior.size**2, prior.log_weights.shape)
+        self.rival = counted.rival
         self._add_buffer("window", counted.window)
         self._add_buffer("confidences", counted.confidences)
 
@@ -165,7 +166,7 @@ class MixtureModule(PriorModule):
             logs = model.logarithms(u, variances)  # (n, K, G)
             peaks = logs.amax(-1)
             shares = (peaks - peaks.amax(-1, keepdim=True)).exp()
-            shares = torch.where(shares < RIVAL, 0.0, shares)
+            shares = torch.where(shares < self.rival, 0.0, shares)
             parts = (shares / shares.sum(-1, keepdim=True))[..., None] * logs.softmax(-1)
             removed = over_axes(parts, sigma[..., None, None, None] ** 2 / variances) * u
             counts = (parts * confidences).flatten(1).sum(-1, keepdim=True)

@@ -33,6 +33,7 @@ from heatprior.torch.tuning.unrolled import STRIDE, Plan, denoised
 NODES = tuple(level / 255 for level in (3.0, 7.5, 15.0, 25.0, 50.0, 100.0))  # noise levels with a schedule of their own
 FIRST = ((1.0, 0.4), (0.3, 0.02))  # levels and weights of the steps
 FIRST_MERGERS = (0.5, 0.1), (0.3, 0.06, 1.0)  # edge and width after the last step; after the others height, too
+RIVAL = 0.3  # how likely other shapes must be to take part: of 0.05, 0.1, 0.3 and 0.5 the best on validation crops
 GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0  # its multiples fill an interval evenly
 BLOCKS = (
     *("axes", "log_variances", "log_contrasts", "logits", "log_confidences"),  # of the mixture
@@ -233,6 +234,7 @@ def entries_of(mixture: MixtureTensors, plan: Plan) -> dict[str, Any]:
         patch_weights.CARD_ENTRY: {
             "window": rounded(plan.window(size).view(size, size)),
             "confidences": rounded(mixture.log_confidences.exp()),
+            "rival": RIVAL,
         },
     }
 
