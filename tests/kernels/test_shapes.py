@@ -121,8 +121,8 @@ def with_weights(prior: GaussianMixturePrior, seed=0, rival=RIVAL) -> GaussianMi
     """A mixture whose patches count differently, by place and by component."""
     rng = np.random.default_rng(seed)
     window, confidences = (rng.uniform(0.3, 3.0, shape) for shape in ((prior.size,) * 2, prior.log_weights.shape))
-    entry = {"window": window.tolist(), "confidences": confidences.tolist(), "rival": rival}
-    return GaussianMixturePrior(prior.covariances, prior.log_weights, prior.contrasts, {"patch_weights": entry})
+    entry = {"window": window.tolist(), "confidences": confidences.tolist(), "rival": rival, "candidates": 4}
+    return GaussianMixturePrior(prior.covariances, prior.log_weights, prior.contrasts, {"step": entry})
 
 
 @every_mixture
@@ -136,9 +136,9 @@ def test_patches_count_by_their_place_and_by_their_components(name):
 
 def test_only_ratios_of_weights_count():
     prior, image = with_weights(MIXTURES["contrasts"]), noisy((20, 33))
-    entry = {key: (3.0 * np.array(values)).tolist() for key, values in prior.card["patch_weights"].items()}
-    entry["rival"] = RIVAL
-    other = GaussianMixturePrior(prior.covariances, prior.log_weights, prior.contrasts, {"patch_weights": entry})
+    entry = {key: (3.0 * np.array(values)).tolist() for key, values in prior.card["step"].items()}
+    entry.update(rival=RIVAL, candidates=4)
+    other = GaussianMixturePrior(prior.covariances, prior.log_weights, prior.contrasts, {"step": entry})
     np.testing.assert_allclose(kernel(other, image, (0.2,)), kernel(prior, image, (0.2,)), atol=1e-6)
 
 

@@ -67,8 +67,9 @@ def counted_differently(prior):
         "window": rng.uniform(0.3, 3.0, (prior.size, prior.size)).tolist(),
         "confidences": rng.uniform(0.3, 3.0, prior.log_weights.shape).tolist(),
         "rival": 0.3,
+        "candidates": 4,
     }
-    return with_card(prior, patch_weights=entry)
+    return with_card(prior, step=entry)
 
 
 @pytest.mark.parametrize("sigma", [1e-4, 0.01, 0.1, 1.0])

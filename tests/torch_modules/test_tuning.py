@@ -72,7 +72,7 @@ def test_a_tuned_prior_is_where_another_run_begins():
         logits = name == "logits"  # of which a constant may be added to all
         expected = before.log_softmax(0) if logits else before
         np.testing.assert_allclose((now.log_softmax(0) if logits else now).numpy(), expected.numpy(), atol=5e-3)
-    assert prior.card["patch_weights"]["window"] != np.ones((4, 4)).tolist()
+    assert prior.card["step"]["window"] != np.ones((4, 4)).tolist()
 
 
 def test_every_parameter_has_a_gradient():

@@ -28,9 +28,9 @@ from heatprior.priors.filters import FilterBank
 from heatprior.priors.mixture_components import Components
 from heatprior.priors.mixture_likelihood import MixtureLikelihood
 from heatprior.priors.mixture_step import cells_of_mixture, step_of_mixture
-from heatprior.priors.patch_weights import patch_weights_on
 from heatprior.priors.protocol import Posterior
 from heatprior.priors.schedules import OF_MIXTURES, Schedules, schedules_on
+from heatprior.priors.step_settings import step_settings_on
 from heatprior.priors.stored import with_card
 from heatprior.store import PriorFile, write_prior_file
 
@@ -130,8 +130,8 @@ class GaussianMixturePrior:
     def parameters(self) -> int:
         """How many numbers were learnt: d (d + 1) / 2 of each covariance, K G weights, and how patches are averaged."""
         shapes, dimension, _ = self.covariances.shape
-        counted = patch_weights_on(self.card, self.size**2, self.log_weights.shape)
-        return int(shapes * dimension * (dimension + 1) // 2 + self.log_weights.size + counted.parameters)
+        settings = step_settings_on(self.card, self.size**2, self.log_weights.shape)
+        return int(shapes * dimension * (dimension + 1) // 2 + self.log_weights.size + settings.parameters)
 
     @cached_property
     def basis(self) -> FloatArray:

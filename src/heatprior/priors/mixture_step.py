@@ -1,7 +1,7 @@
 """Empirical Bayes with patch averaging for mixtures of Gaussians: one fast step of a whole image.
 
 As patch_step.py for the patch prior. The posterior mean of a patch is over the one or few shapes that explain it best,
-found with the short cuts of kernels/shapes.py, and patches count in the average as `patch_weights` says. Where noise is
+found with the short cuts of kernels/shapes.py, and patches count in the average as `step_settings` says. Where noise is
 correlated, patches are whitened on the way in: the axes for analysis then differ from those for synthesis, and nothing
 else does.
 """
@@ -14,14 +14,13 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from heatprior.arrays import FloatArray
-from heatprior.kernels.candidates import CANDIDATES
 from heatprior.kernels.grids import EVERY, Cells, Grid
 from heatprior.kernels.principal_axes import UNROLLED, PrincipalAxes
 from heatprior.kernels.row_bands import Progress, Store, average_by_bands, edges_of_bands
 from heatprior.kernels.shapes import LANES, ShapeTables, add_changes
 from heatprior.noise_model import Noise, NoiseSpectrum
 from heatprior.priors.correlated_mixture import whitening
-from heatprior.priors.patch_weights import patch_weights_on
+from heatprior.priors.step_settings import step_settings_on
 
 if TYPE_CHECKING:
     from heatprior.priors.gaussian_mixture import GaussianMixturePrior
@@ -43,15 +42,15 @@ def step_of_mixture(
     store: Store,
     progress: Progress | None = None,
     *,
-    candidates: int = CANDIDATES,
+    candidates: int | None = None,
     negligible: float = NEGLIGIBLE,
     compared: int = COMPARED,
     grid: Grid = EVERY,
 ) -> None:
     """Hand to `store`, band by band, by how much one step changes the rows of an image (H, W) in float32.
 
-    With all shapes as `candidates`, nothing `negligible` and all axes `compared`, the only short cut left is that to
-    the likeliest shapes.
+    There are as many `candidates` as the card says, unless given. With all shapes as `candidates`, nothing `negligible`
+    and all axes `compared`, the only short cut left is that to the likeliest shapes.
     """
     size, width = prior.size, image.shape[1]
     columns = width - size + 1
@@ -60,6 +59,8 @@ def step_of_mixture(
     sigmas = tuple(np.geomspace(lowest, highest, steps + 1).tolist())
     tables = shape_tables(prior, sigmas, negligible, noise.spectrum, compared)
     constant = np.zeros((1, 1), np.int32)
+    settings = step_settings_on(prior.card, size**2, prior.log_weights.shape)
+    handed_on = min(settings.candidates if candidates is None else candidates, len(prior.covariances))
 
     all_rows, all_columns = grid.places(image.shape, size)
     tiles = [all_columns[(all_columns >= left) & (all_columns < left + TILE)] for left in range(0, columns, TILE)]
@@ -78,7 +79,7 @@ def step_of_mixture(
             own = levels if levels is constant else np.ascontiguousarray(levels[:, in_tile])
             pixels = np.ascontiguousarray(rows[:, left:right])  # always, so that the loops are compiled once
             changes = np.zeros((2, *pixels.shape), np.float32)
-            add_changes(pixels, size, (in_band, in_tile - left), own, tables, candidates, changes)
+            add_changes(pixels, size, (in_band, in_tile - left), own, tables, handed_on, changes)
             total[:, :, left:right] += changes
         return total
 
@@ -117,7 +118,7 @@ def _made(
     contrasts, log_weights = prior.contrasts[:, None], prior.log_weights
     signal = contrasts * _with_zeros(frames.variances, LANES)[:, None, : padded.max()]  # (K, G, m)
     noises = noise[..., None, None]
-    counted = patch_weights_on(prior.card, prior.size**2, log_weights.shape)
+    settings = step_settings_on(prior.card, prior.size**2, log_weights.shape)
     return ShapeTables(
         np.concatenate([[0], np.cumsum(padded)]),
         _joined(frames.analysis, [(slice(None), slice(count)) for count in padded]),
@@ -129,9 +130,9 @@ def _made(
         frames.shared,
         _principal(prior, noise, frames.coarse_axes, frames.coarse_variances, COARSE_AXES),
         frames.whitening,
-        _single(counted.window),
-        _single(counted.confidences),
-        counted.rival,
+        _single(settings.window),
+        _single(settings.confidences),
+        settings.rival,
     )
 
 

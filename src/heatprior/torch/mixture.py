@@ -16,7 +16,7 @@ from torch import Tensor
 
 from heatprior.kernels.grids import EVERY, Grid
 from heatprior.priors.gaussian_mixture import GaussianMixturePrior
-from heatprior.priors.patch_weights import patch_weights_on
+from heatprior.priors.step_settings import step_settings_on
 from heatprior.torch.arguments import Sigma, as_sigma
 from heatprior.torch.averaging import averaged_by_weight
 from heatprior.torch.chunks import in_chunks
@@ -77,10 +77,10 @@ class MixtureModule(PriorModule):
         self._add_parameter("log_variances", np.log(prior.variances))
         self._add_parameter("log_contrasts", np.log(prior.contrasts))
         self._add_parameter("logits", prior.log_weights)
-        counted = patch_weights_on(prior.card, prior.size**2, prior.log_weights.shape)
-        self.rival = counted.rival
-        self._add_buffer("window", counted.window)
-        self._add_buffer("confidences", counted.confidences)
+        settings = step_settings_on(prior.card, prior.size**2, prior.log_weights.shape)
+        self.rival = settings.rival
+        self._add_buffer("window", settings.window)
+        self._add_buffer("confidences", settings.confidences)
 
     def _made(self) -> GaussianMixturePrior:
         turns, variances, logits, contrasts = (

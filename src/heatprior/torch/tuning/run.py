@@ -23,9 +23,9 @@ from heatprior.errors import InvalidInputError
 from heatprior.learning.adam import BETA_MEAN, BETA_SQUARE, EPSILON
 from heatprior.learning.steps import StepByStep, check_sizes
 from heatprior.learning.tuning import check_range, part_of_newest, tuned_card
-from heatprior.priors import patch_weights
+from heatprior.priors import step_settings
 from heatprior.priors.gaussian_mixture import GaussianMixturePrior
-from heatprior.priors.patch_weights import patch_weights_on
+from heatprior.priors.step_settings import step_settings_on
 from heatprior.restoration import scales
 from heatprior.torch.tuning.soft_choice import MixtureTensors, Subspace
 from heatprior.torch.tuning.unrolled import STRIDE, Plan, denoised
@@ -33,6 +33,7 @@ from heatprior.torch.tuning.unrolled import STRIDE, Plan, denoised
 NODES = tuple(level / 255 for level in (3.0, 7.5, 15.0, 25.0, 50.0, 100.0))  # noise levels with a schedule of their own
 FIRST = ((1.0, 0.4), (0.3, 0.02))  # levels and weights of the steps
 FIRST_MERGERS = (0.5, 0.1), (0.3, 0.06, 1.0)  # edge and width after the last step; after the others height, too
+CANDIDATES = 6  # that the library hands on: of 4, 6, 8, 12 and 16 where time begins to grow faster than quality
 RIVAL = 0.3  # how likely other shapes must be to take part: of 0.05, 0.1, 0.3 and 0.5 the best on validation crops
 GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0  # its multiples fill an interval evenly
 BLOCKS = (
@@ -86,7 +87,7 @@ class Tuning(StepByStep):
             np.log(prior.variances),
             np.log(prior.contrasts),
             prior.log_weights,
-            np.log(patch_weights_on(prior.card, prior.size**2, prior.log_weights.shape).confidences),
+            np.log(step_settings_on(prior.card, prior.size**2, prior.log_weights.shape).confidences),
             *first_plan(prior),
         )
         self.point = [torch.tensor(value, dtype=torch.float32) for value in values]
@@ -182,7 +183,7 @@ def first_plan(prior: GaussianMixturePrior) -> tuple[FloatArray, ...]:
         levels, weights = (np.array(card["hqs"][key]).T for key in ("levels", "weights"))
     else:
         levels, weights = (_at_all_nodes(first) for first in FIRST)
-    window = patch_weights_on(card, size**2, prior.log_weights.shape).window.reshape(size, size)
+    window = step_settings_on(card, size**2, prior.log_weights.shape).window.reshape(size, size)
     mergers = [
         _merger(card.get(entry), first)
         for entry, first in zip((scales.CARD_ENTRY, scales.BETWEEN), FIRST_MERGERS, strict=True)
@@ -231,10 +232,11 @@ def entries_of(mixture: MixtureTensors, plan: Plan) -> dict[str, Any]:
             "widths": rounded(plan.between[1].exp()),
             "heights": rounded(plan.between[2]),
         },
-        patch_weights.CARD_ENTRY: {
+        step_settings.CARD_ENTRY: {
             "window": rounded(plan.window(size).view(size, size)),
             "confidences": rounded(mixture.log_confidences.exp()),
             "rival": RIVAL,
+            "candidates": CANDIDATES,
         },
     }
 

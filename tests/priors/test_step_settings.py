@@ -1,4 +1,4 @@
-"""How much patches count in the average: what a card may say."""
+"""How a mixture takes and averages patches: what a card may say."""
 
 import numpy as np
 import pytest
@@ -6,20 +6,20 @@ import pytest
 from examples import gaussian_mixture
 from heatprior.errors import PriorFileError
 from heatprior.priors.gaussian_mixture import GaussianMixturePrior
-from heatprior.priors.patch_weights import patch_weights_on
+from heatprior.priors.step_settings import step_settings_on
 
-GOOD = {"window": [[1.0, 2.0], [2.0, 1.0]], "confidences": [[0.5, 1.0, 2.0]], "rival": 0.5}
+GOOD = {"window": [[1.0, 2.0], [2.0, 1.0]], "confidences": [[0.5, 1.0, 2.0]], "rival": 0.5, "candidates": 6}
 
 
 def test_without_an_entry_all_patches_count_alike():
-    weights = patch_weights_on({}, 4, (1, 3))
-    assert [np.shape(x) for x in weights] == [(4,), (1, 3), ()]
-    assert all(np.all(x == 1.0) for x in weights)
+    weights = step_settings_on({}, 4, (1, 3))
+    assert [np.shape(x) for x in weights] == [(4,), (1, 3), (), ()]
+    assert all(np.all(x == 1.0) for x in weights[:3])
     assert weights.parameters == 0
 
 
 def test_an_entry_is_read_row_by_row():
-    weights = patch_weights_on({"patch_weights": GOOD}, 4, (1, 3))
+    weights = step_settings_on({"step": GOOD}, 4, (1, 3))
     np.testing.assert_array_equal(weights.window, [1.0, 2.0, 2.0, 1.0])
     np.testing.assert_array_equal(weights.confidences, GOOD["confidences"])
 
@@ -38,17 +38,18 @@ def test_an_entry_is_read_row_by_row():
         {**GOOD, "rival": 1.5},
         {**GOOD, "rival": 0.0},
         {**GOOD, "rival": "none"},
+        {**GOOD, "candidates": 0},
     ],
 )
 def test_what_is_none_is_refused(entry):
-    with pytest.raises(PriorFileError, match="patch_weights"):
-        patch_weights_on({"patch_weights": entry}, 4, (1, 3))
+    with pytest.raises(PriorFileError, match="step"):
+        step_settings_on({"step": entry}, 4, (1, 3))
 
 
 def test_they_are_among_the_parameters_and_leave_the_density_alone():
     plain = gaussian_mixture(2, 2, (0.5, 2.0))
-    entry = {"window": [[1.0, 2.0], [2.0, 1.0]], "confidences": [[1.0, 2.0], [3.0, 4.0]], "rival": 0.3}
-    prior = GaussianMixturePrior(plain.covariances, plain.log_weights, plain.contrasts, {"patch_weights": entry})
+    entry = {"window": [[1.0, 2.0], [2.0, 1.0]], "confidences": [[1.0, 2.0], [3.0, 4.0]], "rival": 0.3, "candidates": 3}
+    prior = GaussianMixturePrior(plain.covariances, plain.log_weights, plain.contrasts, {"step": entry})
     assert prior.parameters == plain.parameters + 8
     patches = plain.sample(5, 0.1, rng=np.random.default_rng(0))
     np.testing.assert_allclose(prior.log_prob(patches, 0.1), plain.log_prob(patches, 0.1), rtol=1e-12)
