@@ -80,7 +80,7 @@ def main() -> None:
         tuning.restore(load_file(checkpoint))
     files = bsds500.validation(options.data)
     crops = [(read_grey(file)[CROP, CROP] / 255).astype(np.float32) for file in files[::2]]
-    card = {"name": options.name, "tuned from": source.card.get("name", "a mixture")}
+    card = {"name": options.name}
     if options.ship:
         tuned = tuning.prior(card)
         tuned.save(FOLDER / f"{options.name}.safetensors", dtype=np.float16)

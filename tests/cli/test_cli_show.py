@@ -55,6 +55,13 @@ def test_a_prior_of_whole_images_is_told_and_drawn(run: Run, folder: Path, prior
 
 
 @pytest.mark.usefixtures("folder")
+def test_long_tables_of_a_card_are_told_by_their_range(run: Run):
+    told = run("show", "tuned").out
+    assert "confidences 128×6 numbers from " in told
+    assert max(map(len, told.splitlines())) < 2000
+
+
+@pytest.mark.usefixtures("folder")
 def test_a_card_cannot_steer_the_terminal(run: Run):
     prior = dct_prior(2)
     type(prior)(prior.filters, prior.experts, {"made": "by\x1b[2J\nnobody"}).save("odd.safetensors")

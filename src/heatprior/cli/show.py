@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+if TYPE_CHECKING:
+    from heatprior.arrays import FloatArray
+
+MOST_NUMBERS = 48  # of a table that is printed whole
 EXAMPLES = """\b
 Examples:
   heatprior show patch7
@@ -57,13 +61,30 @@ def show(
 
 
 def _in_words(value: object) -> str:
-    """An entry of a card as a person would write it: lists with commas, objects as names with their values."""
+    """An entry of a card as a person would write it: lists with commas, objects as names with their values.
+
+    Of long tables it tells the shape and the range.
+    """
     if isinstance(value, Mapping):
         return "; ".join(f"{name} {_in_words(part)}" for name, part in value.items())
     if isinstance(value, list | tuple):
+        table = _as_table(value)
+        if table is not None and table.size > MOST_NUMBERS:
+            shape = "×".join(map(str, table.shape))
+            return f"{shape} numbers from {table.min():.4g} to {table.max():.4g}"
         nested = any(isinstance(part, list | tuple) for part in value)
         return (" | " if nested else ", ").join(_in_words(part) for part in value)
     return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def _as_table(value: object) -> FloatArray | None:
+    """Nested lists of numbers as an array, if they are that."""
+    import numpy as np
+
+    try:
+        return np.array(value, np.float64)
+    except (TypeError, ValueError):
+        return None
 
 
 def _one_line(value: object) -> str:
