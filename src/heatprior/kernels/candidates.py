@@ -83,6 +83,7 @@ def listed_by_shape(best, rows, columns, shapes):
     most = min(4 * wanted, shapes)  # at most four patches of the grid are neighbours
     found = np.empty((count, most), np.int32)
     many = np.zeros(count, np.int32)
+    last = np.full(shapes, -1, np.int64)  # patch that has listed a shape last: none lists one twice
     firsts = np.zeros(shapes + 1, np.int64)
     for row in range(rows):
         for column in range(columns):
@@ -91,11 +92,8 @@ def listed_by_shape(best, rows, columns, shapes):
                 for j in range(column // GRID, min((column + GRID - 1) // GRID, best.shape[1] - 1) + 1):
                     for h in range(wanted):
                         shape = best[i, j, h]
-                        new = True
-                        for other in range(many[number]):
-                            if found[number, other] == shape:
-                                new = False
-                        if new:
+                        if last[shape] != number:
+                            last[shape] = number
                             found[number, many[number]] = shape
                             many[number] += 1
                             firsts[shape + 1] += 1

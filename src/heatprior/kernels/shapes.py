@@ -16,6 +16,7 @@ matrices for each patch, which is nearly all the work, so four short cuts are ta
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -133,12 +134,14 @@ def _likely(firsts, listed, logs, count, rival):
     for i in range(len(listed)):
         highest[listed[i]] = max(highest[listed[i]], logs[i])
     shares = np.empty(len(listed), np.float32)
+    least = np.float32(math.log(rival))
     kept, place = np.zeros_like(firsts), 0
     numbers = np.empty_like(listed)
     for k in range(len(firsts) - 1):
         for i in range(firsts[k], firsts[k + 1]):
-            share = np.exp(logs[i] - highest[listed[i]])
-            if share >= rival:
+            behind = logs[i] - highest[listed[i]]
+            if behind >= least:
+                share = np.exp(behind)
                 numbers[place], shares[place] = listed[i], share
                 total[listed[i]] += share
                 place += 1
