@@ -6,7 +6,7 @@ Weights are fitted to patches of the training images under noise of σ from 0 to
 and after: how far experts are from marginals (middle and outer 1 %), the normalised error of the density, distances of
 responses and norms of samples, the mean log-density of noisy patches of validation images, and the mean PSNR on crops
 of eight validation images in one step. Writes experiments/results/refit_weights.json, and with --ship the priors, as
-PRIOR-density, into the package.
+PRIOR-density, into the package. What is recorded of other priors stays.
 """
 
 from __future__ import annotations
@@ -76,11 +76,11 @@ def one_step(prior: PatchPrior, crops: list[FloatArray]) -> list[float]:
 
 def figures_of(name: str, path: Path, data: Path | None, crops: list[FloatArray]) -> dict[str, Any]:
     """What the claims are judged by."""
-    bench = Bench(data, priors={name: path, samples.PRIOR: path})
+    bench = Bench(data, priors={name: path})
     prior = bench.prior(name)
     found = potentials.of_prior(name, bench, {"patches": PATCHES, "filters": 4}).figures
     kept = {key: found[key] for key in ("nmse", "log_error_body", "log_error_tail", "log_error_tail_worst_filter")}
-    drawn = samples.make(bench, {"patches": 20_000}).figures["samples"]
+    drawn = samples.of_prior(name, bench, {"patches": 20_000}).figures["samples"]
     return {
         **kept,
         "samples": drawn,
@@ -110,7 +110,8 @@ def main() -> None:
             rows[name] = {when: figures_of(name, file, arguments.data, crops) for when, file in both.items()}
         print(json.dumps(rows[name], indent=1))
     settings = {"seed": SEED, "patches": PATCHES, "sigmas": SIGMAS, "rounds": ROUNDS, "levels": LEVELS}
-    write_record(RESULT, {**settings, "priors": rows})
+    before = json.loads(RESULT.read_text())["priors"] if RESULT.exists() else {}
+    write_record(RESULT, {**settings, "priors": {**before, **rows}})
 
 
 if __name__ == "__main__":
