@@ -13,7 +13,6 @@ from typing import cast
 
 from measure import write_result
 
-from heatprior.pixels.gaps import Window
 from heatprior.restoration.multiscale_pieces import MultiscaleWay, way_of
 from heatprior.restoration.pieces import Way
 from heatprior.zoo import load
@@ -21,15 +20,6 @@ from heatprior.zoo import load
 SIDE = 65536
 BLOCKS = ((1024, 1024), (1024, 8192), (1024, 16384), (4096, 4096), (8192, 8192))
 WAYS = (("patch7", "eb", 1), ("fast7", "hqs", 1), ("fast7", "hqs", 3), ("tuned", "hqs", 1), ("tuned", "hqs", 3))
-
-
-def windows_of(way: Way | MultiscaleWay, wanted: Window) -> list[Window]:
-    """What is given to each step, at each scale."""
-    if isinstance(way, Way):
-        return way.windows(wanted)
-    return [
-        window for each, need in zip(way.ways, way.needs(wanted), strict=True) for window in each.windows(need.fine)
-    ]
 
 
 def overlaps(way: Way | MultiscaleWay, block: tuple[int, int]) -> dict[str, float]:
@@ -41,7 +31,7 @@ def overlaps(way: Way | MultiscaleWay, block: tuple[int, int]) -> dict[str, floa
             wanted = [slice(0, 1), slice(0, 1)]
             wanted[axis] = slice(start, start + length)
             here = (wanted[0], wanted[1])
-            ends = [window[axis].stop - window[axis].start for window in (*windows_of(way, here), way.reads(here))]
+            ends = [window[axis].stop - window[axis].start for window in (*way.windows(here), way.reads(here))]
             sums = [a + b for a, b in zip(sums, ends, strict=True)] if sums else ends
         lengths.append(sums)
     areas = [prod(pair) / SIDE**2 for pair in zip(*lengths, strict=True)]

@@ -1,8 +1,8 @@
-"""Filters, potentials and empirical marginals, 7×7, 15×15 and trained at one noise level: figures of the paper.
+"""Filters, potentials and empirical marginals, 7×7, 15×15, trained at one noise level, and trained as in the paper.
 
     python experiments/filters.py [--data DIR] [--quick] [--out DIR]
 
-The same as `heatprior reproduce --only filters7 --only filters15 --only single`.
+The same as `heatprior reproduce --only filters7 --only filters15 --only single --only paper-training`.
 """
 
 from __future__ import annotations
@@ -12,4 +12,5 @@ import sys
 from heatprior.cli import main
 
 if __name__ == "__main__":
-    sys.exit(main(["reproduce", "--only", "filters7", "--only", "filters15", "--only", "single", *sys.argv[1:]]))
+    items = ("filters7", "filters15", "single", "paper-training")
+    sys.exit(main(["reproduce", *(word for item in items for word in ("--only", item)), *sys.argv[1:]]))

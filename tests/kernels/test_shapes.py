@@ -97,10 +97,10 @@ def test_a_patch_becomes_the_posterior_mean_over_the_best_shape_and_its_rivals()
     shares /= shares.sum(axis=1, keepdims=True)
     means = np.stack([alone(prior, k).posterior(patches, sigma).mean for k in range(len(prior.covariances))], axis=1)
     off = []
-    for patch, share, mean in zip(patches, shares, means, strict=True):
+    for patch, own, share, mean in zip(patches, found, shares, means, strict=True):
         result = patch + kernel(prior, patch.reshape(4, 4).astype(np.float32), (sigma,)).ravel()
         np.testing.assert_allclose(result, share @ mean, atol=1e-5)
-        off.append(np.abs(result - mean[np.argsort(share)[-2]]).max())
+        off.append(np.abs(result - mean[np.argsort(own)[-2]]).max())
     assert np.median(off) > 0.01  # the second best is another
     assert len(set(shares.argmax(axis=1))) > 2  # and not always the same
     rivals = (shares > 0.0).sum(axis=1)
@@ -136,10 +136,22 @@ def test_patches_count_by_their_place_and_by_their_components(name):
 
 def test_only_ratios_of_weights_count():
     prior, image = with_weights(MIXTURES["contrasts"]), noisy((20, 33))
-    entry = {key: (3.0 * np.array(values)).tolist() for key, values in prior.card["step"].items()}
-    entry.update(rival=RIVAL, candidates=4)
-    other = GaussianMixturePrior(prior.covariances, prior.log_weights, prior.contrasts, {"step": entry})
-    np.testing.assert_allclose(kernel(other, image, (0.2,)), kernel(prior, image, (0.2,)), atol=1e-6)
+    expected = kernel(prior, image, (0.2,))
+    for factor in (3.0, 1e-30, 1e30):
+        entry = {key: (factor * np.array(values)).tolist() for key, values in prior.card["step"].items()}
+        entry.update(rival=RIVAL, candidates=4)
+        other = GaussianMixturePrior(prior.covariances, prior.log_weights, prior.contrasts, {"step": entry})
+        np.testing.assert_allclose(kernel(other, image, (0.2,)), expected, atol=1e-6)
+
+
+@every_mixture
+def test_rivals_and_weights_have_the_noise_level_of_each_patch(name):
+    prior, image = with_weights(MIXTURES[name]), noisy((20, 33), 1)
+    levels = np.random.default_rng(2).integers(0, 6, (21 - prior.size, 34 - prior.size)).astype(np.int32)
+    sigmas = tuple(np.geomspace(0.05, 0.5, 6).tolist())
+    expected = twin(prior, image, sigmas, levels)
+    np.testing.assert_allclose(kernel(prior, image, sigmas, levels), expected, atol=1e-5)
+    assert np.abs(kernel(prior, image, sigmas, levels[::-1].copy()) - expected).max() > 1e-3
 
 
 def test_few_candidates_are_enough_where_neighbours_are_alike():

@@ -12,16 +12,17 @@ GOOD = {"window": [[1.0, 2.0], [2.0, 1.0]], "confidences": [[0.5, 1.0, 2.0]], "r
 
 
 def test_without_an_entry_all_patches_count_alike():
-    weights = step_settings_on({}, 4, (1, 3))
+    weights = step_settings_on({}, 2, (1, 3))
     assert [np.shape(x) for x in weights] == [(4,), (1, 3), (), ()]
     assert all(np.all(x == 1.0) for x in weights[:3])
     assert weights.parameters == 0
 
 
-def test_an_entry_is_read_row_by_row():
-    weights = step_settings_on({"step": GOOD}, 4, (1, 3))
-    np.testing.assert_array_equal(weights.window, [1.0, 2.0, 2.0, 1.0])
-    np.testing.assert_array_equal(weights.confidences, GOOD["confidences"])
+def test_an_entry_is_read_row_by_row_and_only_its_ratios_count():
+    weights = step_settings_on({"step": GOOD}, 2, (1, 3))
+    np.testing.assert_array_equal(weights.window, [0.5, 1.0, 1.0, 0.5])
+    np.testing.assert_array_equal(weights.confidences, [[0.25, 0.5, 1.0]])
+    assert (weights.rival, weights.candidates) == (0.5, 6)
 
 
 @pytest.mark.parametrize(
@@ -38,12 +39,20 @@ def test_an_entry_is_read_row_by_row():
         {**GOOD, "rival": 1.5},
         {**GOOD, "rival": 0.0},
         {**GOOD, "rival": "none"},
+        {**GOOD, "rival": 10**400},
         {**GOOD, "candidates": 0},
+        {**GOOD, "candidates": 2.5},
+        {**GOOD, "candidates": True},
+        {**GOOD, "candidates": 10**30},
+        {**GOOD, "candidates": float("inf")},
+        {**GOOD, "window": [[1.0, 2.0, 2.0, 1.0]]},
+        {**GOOD, "window": [[10**400, 1.0], [1.0, 1.0]]},
+        {**GOOD, "window": [[1e-9, 1.0], [1.0, 1.0]]},
     ],
 )
 def test_what_is_none_is_refused(entry):
     with pytest.raises(PriorFileError, match="step"):
-        step_settings_on({"step": entry}, 4, (1, 3))
+        step_settings_on({"step": entry}, 2, (1, 3))
 
 
 def test_they_are_among_the_parameters_and_leave_the_density_alone():

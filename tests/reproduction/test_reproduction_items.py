@@ -20,6 +20,7 @@ TINY = {
     "filters7": {"patches": 3000, "filters": 3},
     "filters15": {"patches": 1000, "filters": 3},
     "single": {"patches": 3000, "filters": 2},
+    "paper-training": {"patches": 3000, "filters": 2, "samples": 500},
     "discrepancy": {"patches": 3000},
     "samples": {"patches": 500},
     "table1": {"images": 1},

@@ -91,6 +91,41 @@ def test_pieces_have_the_bits_of_the_whole(kind, scales, is_map):
             np.testing.assert_array_equal(found, whole)
 
 
+def learnt_step(prior):
+    """A mixture whose card has all that a tuned one may have."""
+    rng = np.random.default_rng(1)
+    entry = {
+        "window": rng.uniform(0.5, 2.0, (prior.size, prior.size)).tolist(),
+        "confidences": rng.uniform(0.5, 2.0, prior.log_weights.shape).tolist(),
+        "rival": 0.3,
+        "candidates": 2,
+    }
+    return replace(prior, card={"step": entry, **BETWEEN})
+
+
+@pytest.mark.usefixtures("small_cells")
+def test_pieces_that_read_a_part_of_the_image_have_the_bits_of_the_whole():
+    shape = (601, 903)
+    way = way_of(learnt_step(gaussian_mixture(4, 3, (0.3, 1.5))), "hqs", shape, 0, 2)
+    image = smooth(shape) + RNG.normal(0, 0.1, shape).astype(np.float32)
+    whole = way.denoise(image, noise_in(None, everything(shape)), everything(shape))
+    for wanted in ((slice(300, 340), slice(400, 460)), (slice(0, 30), slice(860, 903))):
+        here = way.reads(wanted)
+        assert image[here].size < image.size / 2
+        found = way.denoise(image[here], noise_in(None, here), wanted)
+        np.testing.assert_array_equal(found, whole[wanted])
+
+
+def test_a_height_of_nothing_merges_nothing():
+    prior = replace(dct_prior(5), card={"crossover_between": {**BETWEEN["crossover_between"], "heights": [0.0]}})
+    image = noisy(SHAPE)
+    one, other = (
+        in_pieces(way_of(each, "hqs", SHAPE, 1, 2), image, None, *SHAPE) for each in (prior, replace(prior, card={}))
+    )
+    inside = (slice(20, -20),) * 2  # at the edges it is mirrored anew
+    np.testing.assert_allclose(one[inside], other[inside], atol=1e-6)
+
+
 def test_between_the_steps_the_coarse_scale_changes_the_result():
     image = noisy(SHAPE)
     ways = [way_of(prior, "hqs", SHAPE, 1, 2) for prior in (dct_prior(5), PRIORS["coarse to fine"]())]

@@ -85,7 +85,14 @@ def test_between_the_steps_means_after_every_step_but_the_last():
 
 
 @pytest.mark.parametrize(
-    "entry", [{"sigmas": [0.1]}, {"sigmas": [0.1], "edges": [0.5], "widths": [0.0], "heights": [1]}]
+    "entry",
+    [
+        {"sigmas": [0.1]},
+        {"sigmas": [0.1], "edges": [0.5], "widths": [0.0], "heights": [1]},
+        {"sigmas": [0.0], "edges": [0.5], "widths": [0.1], "heights": [1]},
+        {"sigmas": [0.2, 0.1], "edges": [0.5, 0.5], "widths": [0.1, 0.1], "heights": [1, 1]},
+        {"sigmas": [10**400], "edges": [0.5], "widths": [0.1], "heights": [1]},
+    ],
 )
 def test_a_bad_crossover_is_refused(entry):
     prior = replace(PRIOR, card={**PRIOR.card, "crossover_between": entry})

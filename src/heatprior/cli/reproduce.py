@@ -34,7 +34,11 @@ def reproduce(
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="On few images and patches: a trial, within minutes.")] = False,
     retrain: Annotated[
-        bool, typer.Option("--retrain", help="Retrain the priors instead of using the shipped ones.")
+        bool,
+        typer.Option(
+            "--retrain",
+            help="Retrain the priors instead of using the shipped ones; that of paper-training takes an hour or two.",
+        ),
     ] = False,
     force: Annotated[bool, typer.Option("--force", help="Make again what is done.")] = False,
 ) -> None:

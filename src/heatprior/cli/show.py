@@ -83,7 +83,7 @@ def _as_table(value: object) -> FloatArray | None:
 
     try:
         return np.array(value, np.float64)
-    except (TypeError, ValueError):
+    except (OverflowError, TypeError, ValueError):
         return None
 
 

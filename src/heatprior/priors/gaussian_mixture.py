@@ -30,7 +30,7 @@ from heatprior.priors.mixture_likelihood import MixtureLikelihood
 from heatprior.priors.mixture_step import cells_of_mixture, step_of_mixture
 from heatprior.priors.protocol import Posterior
 from heatprior.priors.schedules import OF_MIXTURES, Schedules, schedules_on
-from heatprior.priors.step_settings import step_settings_on
+from heatprior.priors.step_settings import StepSettings, step_settings_on
 from heatprior.priors.stored import with_card
 from heatprior.store import PriorFile, write_prior_file
 
@@ -121,6 +121,11 @@ class GaussianMixturePrior:
         """Of half-quadratic splitting, as the card says."""
         return schedules_on(self.card, OF_MIXTURES)
 
+    @property
+    def step_settings(self) -> StepSettings:
+        """How patches are taken and averaged, as the card says."""
+        return step_settings_on(self.card, self.size, self.log_weights.shape)
+
     @cached_property
     def noise_likelihood(self) -> MixtureLikelihood:
         """The likelihood by which noise is estimated from patches."""
@@ -130,8 +135,8 @@ class GaussianMixturePrior:
     def parameters(self) -> int:
         """How many numbers were learnt: d (d + 1) / 2 of each covariance, K G weights, and how patches are averaged."""
         shapes, dimension, _ = self.covariances.shape
-        settings = step_settings_on(self.card, self.size**2, self.log_weights.shape)
-        return int(shapes * dimension * (dimension + 1) // 2 + self.log_weights.size + settings.parameters)
+        learnt = self.log_weights.size + self.step_settings.parameters
+        return int(shapes * dimension * (dimension + 1) // 2 + learnt)
 
     @cached_property
     def basis(self) -> FloatArray:

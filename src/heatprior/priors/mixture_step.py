@@ -20,7 +20,6 @@ from heatprior.kernels.row_bands import Progress, Store, average_by_bands, edges
 from heatprior.kernels.shapes import LANES, ShapeTables, add_changes
 from heatprior.noise_model import Noise, NoiseSpectrum
 from heatprior.priors.correlated_mixture import whitening
-from heatprior.priors.step_settings import step_settings_on
 
 if TYPE_CHECKING:
     from heatprior.priors.gaussian_mixture import GaussianMixturePrior
@@ -59,8 +58,7 @@ def step_of_mixture(
     sigmas = tuple(np.geomspace(lowest, highest, steps + 1).tolist())
     tables = shape_tables(prior, sigmas, negligible, noise.spectrum, compared)
     constant = np.zeros((1, 1), np.int32)
-    settings = step_settings_on(prior.card, size**2, prior.log_weights.shape)
-    handed_on = min(settings.candidates if candidates is None else candidates, len(prior.covariances))
+    handed_on = min(candidates or prior.step_settings.candidates, len(prior.covariances))
 
     all_rows, all_columns = grid.places(image.shape, size)
     tiles = [all_columns[(all_columns >= left) & (all_columns < left + TILE)] for left in range(0, columns, TILE)]
@@ -118,7 +116,7 @@ def _made(
     contrasts, log_weights = prior.contrasts[:, None], prior.log_weights
     signal = contrasts * _with_zeros(frames.variances, LANES)[:, None, : padded.max()]  # (K, G, m)
     noises = noise[..., None, None]
-    settings = step_settings_on(prior.card, prior.size**2, log_weights.shape)
+    settings = prior.step_settings
     return ShapeTables(
         np.concatenate([[0], np.cumsum(padded)]),
         _joined(frames.analysis, [(slice(None), slice(count)) for count in padded]),

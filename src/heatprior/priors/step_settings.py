@@ -22,10 +22,12 @@ from heatprior.errors import PriorFileError
 from heatprior.kernels.candidates import CANDIDATES
 
 CARD_ENTRY = "step"
+MOST_CANDIDATES = 1000
+LEAST_RATIO = 1e-4  # of two factors: single precision must hold their products, and sums of them
 
 
 class StepSettings(NamedTuple):
-    """All above zero; of window and of confidences only ratios matter."""
+    """Of window and of confidences only ratios matter, so the largest of each is one."""
 
     window: FloatArray  # (a,)
     confidences: FloatArray  # (K, G)
@@ -38,22 +40,27 @@ class StepSettings(NamedTuple):
         return int(sum(x.size for x in (self.window, self.confidences) if (x != x.flat[0]).any()))
 
 
-def step_settings_on(card: Mapping[str, Any], pixels: int, components: tuple[int, ...]) -> StepSettings:
-    """What a prior's card says, for patches of so many pixels and components (K, G)."""
+def step_settings_on(card: Mapping[str, Any], size: int, components: tuple[int, ...]) -> StepSettings:
+    """What a prior's card says, for patches of size×size pixels and components (K, G)."""
     entry = card.get(CARD_ENTRY)
     if entry is None:
-        return StepSettings(np.ones(pixels), np.ones(components))
+        return StepSettings(np.ones(size**2), np.ones(components))
+    where = f'"{CARD_ENTRY}" of the prior\'s card'
     try:
         window, confidences = (np.array(entry[key], np.float64) for key in ("window", "confidences"))
-        found = StepSettings(window.reshape(-1), confidences, float(entry["rival"]), int(entry["candidates"]))
-    except (KeyError, TypeError, ValueError) as error:
-        needed = ", ".join(StepSettings._fields)
-        raise PriorFileError(f'"{CARD_ENTRY}" of the prior\'s card needs {needed}: {error}') from error
-    if window.ndim != 2 or found.window.size != pixels or confidences.shape != components:
+        rival, candidates = float(entry["rival"]), entry["candidates"]
+    except (KeyError, OverflowError, TypeError, ValueError) as error:
+        raise PriorFileError(f"{where} needs {', '.join(StepSettings._fields)}: {error}") from error
+    if window.shape != (size, size) or confidences.shape != components:
         raise PriorFileError(
-            f'"{CARD_ENTRY}" of the prior\'s card has a window {window.shape} and confidences {confidences.shape}; '
-            f"expected {pixels} pixels and {components}"
+            f"{where} has a window {window.shape} and confidences {confidences.shape}; "
+            f"expected {(size, size)} and {components}"
         )
-    if not all(np.isfinite(x).all() and np.all(x > 0) for x in found) or found.rival > 1.0:
-        raise PriorFileError(f'"{CARD_ENTRY}" of the prior\'s card must be numbers above 0, "rival" at most 1')
-    return found
+    for factors in (window, confidences):
+        if not (np.isfinite(factors).all() and factors.min() > LEAST_RATIO * factors.max()):
+            raise PriorFileError(f"{where}: factors must be above 0, and none beyond {LEAST_RATIO:g} of another")
+    if not 0.0 < rival <= 1.0 or type(candidates) is not int or not 1 <= candidates <= MOST_CANDIDATES:
+        raise PriorFileError(
+            f"{where}: rival must be above 0 and at most 1, candidates a whole number of 1 to {MOST_CANDIDATES}"
+        )
+    return StepSettings((window / window.max()).reshape(-1), confidences / confidences.max(), rival, candidates)

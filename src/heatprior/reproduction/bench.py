@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -30,6 +31,13 @@ class Bench:
     quick: bool = False
     priors: Mapping[str, Path] = field(default_factory=dict)
     progress: Callable[[float], None] = lambda _: None  # the part of the item that is done, 0 to 1
+
+    def part(self, number: int, count: int) -> Bench:
+        """For one of so many parts of an item, whose progress is that of the part; it shares the images."""
+        self.training_images  # noqa: B018 (read once for all parts)
+        own = copy(self)
+        own.progress = lambda done: self.progress((number + done) / count)
+        return own
 
     def path(self, name: str) -> Path:
         """The file of a prior."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,10 @@ SMALL_KAPPA = (
     "tails of images, where the paper's start is flat, so that the single level leaves low-density regions less "
     "wrong than there."
 )
+OTHER_TRAINING = (
+    "The two were not trained alike: the single level by Adam for a thousand steps, from a start with heavy tails. So "
+    "more than the number of levels is compared."
+)
 OWN_LEVEL = "At its own noise level the single-level prior is at its best, and all its training went there."
 FAR = (
     "The two differ at all noise levels here, also for the largest κ: part of the difference lies in the middle of the "
@@ -33,16 +38,16 @@ FAR = (
 )
 
 
-def make(bench: Bench, settings: Settings) -> Finding:
+def of_prior(multi: str, bench: Bench, settings: Settings) -> Finding:
     """NMSE_κ, the sum over the filters, for both priors on the same patches."""
-    priors = {name: bench.prior(name) for name in (MULTI, SINGLE)}
-    size = priors[MULTI].filters.size
+    priors = {name: bench.prior(name) for name in (multi, SINGLE)}
+    size = priors[multi].filters.size
     patches = bench.clean_patches(size, settings["patches"], SEED)
     sums: dict[str, FloatArray] = {}
     for number, (name, prior) in enumerate(priors.items()):
         bench.progress(0.1 + 0.4 * number)
         sums[name] = np.sum(each_discrepancy(prior, patches, SIGMAS, KAPPAS), axis=0)  # (sigmas, kappas, 2)
-    ratio = sums[SINGLE][..., 0] / sums[MULTI][..., 0]
+    ratio = sums[SINGLE][..., 0] / sums[multi][..., 0]
     figures: dict[str, Any] = {
         "sigmas": SIGMAS,
         "kappas": KAPPAS,
@@ -53,14 +58,15 @@ def make(bench: Bench, settings: Settings) -> Finding:
         "single_over_multi": ratio.tolist(),
     }
     picture = Picture(
-        _drawn(sums),
-        f"NMSE_κ over √(2t): {MULTI}, trained at many noise levels (solid), against {SINGLE}, trained at σ = "
+        _drawn(multi, sums),
+        f"NMSE_κ over √(2t): {multi}, trained at many noise levels (solid), against {SINGLE}, trained at σ = "
         f"{SINGLE_SIGMA} (dashed). Dotted: what the finite number of patches alone would give.",
     )
-    return Finding(figures, _checks(ratio), [picture], [_table(sums, ratio)])
+    small = SMALL_KAPPA if multi == MULTI else OTHER_TRAINING
+    return Finding(figures, _checks(ratio, small), [picture], [_table(multi, sums, ratio)])
 
 
-def _checks(ratio: FloatArray) -> list[Check]:
+def _checks(ratio: FloatArray, small_kappa: str) -> list[Check]:
     worst = np.unravel_index(ratio.argmin(), ratio.shape)
     own = ratio[SIGMAS.index(SINGLE_SIGMA)]
     largest_kappa = ratio[:, -1]
@@ -80,7 +86,7 @@ def _checks(ratio: FloatArray) -> list[Check]:
             f"{MARKED} times as much as at κ = {KAPPAS[-1]:g}",
             f"single over multi: {at_own}",
             bool(own[0] > 1.0 and own[0] >= MARKED * own[-1]),
-            SMALL_KAPPA if own[0] > 1.0 else OWN_LEVEL,
+            small_kappa if own[0] > 1.0 else OWN_LEVEL,
         ),
         Check(
             f"For κ = {KAPPAS[-1]} the two diverge only when σ becomes relatively large: less than {APART:g} times "
@@ -93,24 +99,24 @@ def _checks(ratio: FloatArray) -> list[Check]:
     ]
 
 
-def _drawn(sums: dict[str, FloatArray]) -> Figure:
+def _drawn(multi: str, sums: dict[str, FloatArray]) -> Figure:
     figure, (axes,) = panels(1, 1, (8.0, 4.6))
     for column, (kappa, colour) in enumerate(zip(KAPPAS, (BLUE, ORANGE, GREEN), strict=True)):
-        for name, style in ((MULTI, "-"), (SINGLE, "--")):
+        for name, style in ((multi, "-"), (SINGLE, "--")):
             label = f"{name}, κ = {kappa:g}"
             axes.semilogy(SIGMAS, sums[name][:, column, 0], style, color=colour, marker=".", markersize=5, label=label)
-    axes.semilogy(SIGMAS, sums[MULTI][:, 0, 1], ":", color=GREY, label="chance, κ = 0.005")
+    axes.semilogy(SIGMAS, sums[multi][:, 0, 1], ":", color=GREY, label="chance, κ = 0.005")
     axes.set_xlabel("√(2t), the noise level σ", fontsize=10)
     axes.set_ylabel(r"$\mathrm{NMSE}_\kappa$, sum over the filters", fontsize=10)
     axes.legend(fontsize=9, frameon=False, loc="upper right")
     return figure
 
 
-def _table(sums: dict[str, FloatArray], ratio: FloatArray) -> Table:
+def _table(multi: str, sums: dict[str, FloatArray], ratio: FloatArray) -> Table:
     shown: Sequence[int] = [SIGMAS.index(sigma) for sigma in SHOWN]
     rows = []
     for column, kappa in enumerate(KAPPAS):
-        for name in (MULTI, SINGLE):
+        for name in (multi, SINGLE):
             rows.append([f"{name}, κ = {kappa:g}", *(f"{sums[name][row, column, 0]:.1e}" for row in shown)])
         rows.append([f"single over multi, κ = {kappa:g}", *(f"{ratio[row, column]:.2f}" for row in shown)])
     return Table("NMSE_κ, sum over the filters", ["σ", *(f"{sigma:g}" for sigma in SHOWN)], rows)
@@ -123,7 +129,7 @@ DISCREPANCY = Item(
     "“Training for multiple noise scales improves the performance”, also at σ = 0.02, “especially in low-density "
     "regions, which is apparent when κ is small”; when κ is large, the models only diverge when σ becomes "
     "relatively large.",
-    make,
+    partial(of_prior, MULTI),
     {"patches": 1_000_000},
     {"patches": 200_000},
     (MULTI, SINGLE),

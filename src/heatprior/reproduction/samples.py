@@ -7,6 +7,7 @@ Holm, only whether a difference was seen at all. As a control, images are also t
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -53,9 +54,9 @@ class _Tests:
         self.norms, self.norm_p = norm_distance[:, 0], norm_p[:, 0]
 
 
-def make(bench: Bench, settings: Settings) -> Finding:
+def of_prior(name: str, bench: Bench, settings: Settings) -> Finding:
     """Draw, test and show."""
-    prior = bench.prior(PRIOR)
+    prior = bench.prior(name)
     count = settings["patches"]
     true, control = (_noisy(bench, prior, count, SEED + number) for number in range(2))
     bench.progress(0.3)
@@ -213,7 +214,7 @@ SAMPLES = Item(
     "Figure 2 (patch generation results)",
     "Samples “indicate a good match over a wide range of t. However, for small t the generated patches appear slightly "
     "noisy, which is due to an over-smooth approximation of the sharply peaked marginals around 0.”",
-    make,
+    partial(of_prior, PRIOR),
     {"patches": 50_000},
     {"patches": 10_000},
     (PRIOR,),

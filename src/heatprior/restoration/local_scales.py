@@ -44,10 +44,10 @@ NOISE_FACTOR = float(np.square(TAPS).sum())  # of white noise, in two directions
 def crossover_filter(crossover: Crossover) -> FloatArray:
     """How much of a coarse pixel's neighbours takes part in the merging: (2 CROSSOVER_REACH + 1) squared."""
     along = 2.0 * np.fft.fftfreq(PERIOD)  # of the coarse band
-    part = crossover.part_of_coarse(np.hypot(along[:, None], along))
+    part = crossover._replace(height=1.0).part_of_coarse(np.hypot(along[:, None], along))
     near = np.arange(-CROSSOVER_REACH, CROSSOVER_REACH + 1)
     weights = np.fft.ifft2(part).real[np.ix_(near, near)]
-    return np.asarray(weights * (part[0, 0] / weights.sum()))
+    return np.asarray(weights * (crossover.height * part[0, 0] / weights.sum()))
 
 
 def halved(values: FloatArray, here: Window, wanted: Window, shape: tuple[int, int]) -> FloatArray:

@@ -120,7 +120,7 @@ class MultiscaleWay:
         return dict(self.ways[0].prior.card)
 
     def _between(self, reach: Reach) -> Reach | None:
-        return reach if BETWEEN in self._card and self.ways[0].method != "eb" else None
+        return reach if self._card.get(BETWEEN) is not None and self.ways[0].method != "eb" else None
 
     def needs(self, wanted: Window) -> list[Needs]:
         """Of every scale."""
@@ -145,6 +145,14 @@ class MultiscaleWay:
     def reads(self, wanted: Window) -> Window:
         """What has to be read of the image for `wanted` to be right."""
         return self.needs(wanted)[0].noisy
+
+    def windows(self, wanted: Window) -> list[Window]:
+        """What is given to each step, at each scale."""
+        *finer, coarsest = self.needs(wanted)
+        found = []
+        for (way, coarser), need in zip(pairwise(self.ways), finer, strict=True):
+            found += way.windows(need.fine, self._between(Reach(way.shape, coarser.shape)))
+        return found + self.ways[-1].windows(coarsest.fine)
 
     def denoise(self, image: FloatArray, noise: Noise, wanted: Window) -> FloatArray:
         """The pixels `wanted`, of an image of grey levels 0 to 1 of which what `reads` says is here, and its noise."""

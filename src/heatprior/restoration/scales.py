@@ -23,6 +23,7 @@ from heatprior.noise_model import Noise
 from heatprior.scipy_extensions import cosine_transform, inverse_cosine_transform
 
 CARD_ENTRY, BETWEEN = "crossover", "crossover_between"
+LARGEST_EXPONENT = 80.0  # beyond it next to nothing is left
 LEAST_SIGMA = 1e-9  # indistinguishable from no noise, but has a logarithm
 
 
@@ -38,7 +39,8 @@ class Crossover(NamedTuple):
 
     def part_of_coarse(self, frequencies: FloatArray) -> FloatArray:
         """How much the coarse image counts at these frequencies."""
-        return np.asarray(self.height / (1.0 + np.exp((frequencies - self.edge) / self.width)))
+        exponents = np.minimum((frequencies - self.edge) / self.width, LARGEST_EXPONENT)
+        return np.asarray(self.height / (1.0 + np.exp(exponents)))
 
 
 def crossover_on(card: Mapping[str, Any], noise: Noise) -> Crossover:
@@ -57,9 +59,11 @@ def _on_card(card: Mapping[str, Any], name: str, columns: Sequence[str], noise: 
         return None
     try:
         sigmas, *values = (np.array(entry[key], np.float64) for key in ("sigmas", *columns))
+        if not ((sigmas > 0.0).all() and np.isfinite(sigmas).all() and (np.diff(sigmas) > 0.0).all()):
+            raise PriorFileError(f'"{name}" of the prior\'s card: sigmas must be positive and ascending')
         place = log(max(sqrt(noise.lowest * noise.highest), LEAST_SIGMA))
         found = Crossover(*(float(np.interp(place, np.log(sigmas), column)) for column in values))
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, OverflowError, TypeError, ValueError) as error:
         raise PriorFileError(f'"{name}" of the prior\'s card needs lists of equal length: {error}') from error
     if not (np.isfinite(found).all() and found.width > 0.0):
         raise PriorFileError(f'"{name}" of the prior\'s card gives {found}; expected numbers, widths above 0')

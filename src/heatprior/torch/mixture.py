@@ -16,7 +16,6 @@ from torch import Tensor
 
 from heatprior.kernels.grids import EVERY, Grid
 from heatprior.priors.gaussian_mixture import GaussianMixturePrior
-from heatprior.priors.step_settings import step_settings_on
 from heatprior.torch.arguments import Sigma, as_sigma
 from heatprior.torch.averaging import averaged_by_weight
 from heatprior.torch.chunks import in_chunks
@@ -77,10 +76,10 @@ class MixtureModule(PriorModule):
         self._add_parameter("log_variances", np.log(prior.variances))
         self._add_parameter("log_contrasts", np.log(prior.contrasts))
         self._add_parameter("logits", prior.log_weights)
-        settings = step_settings_on(prior.card, prior.size**2, prior.log_weights.shape)
+        settings = prior.step_settings
         self.rival = settings.rival
-        self._add_buffer("window", settings.window)
-        self._add_buffer("confidences", settings.confidences)
+        self._add_buffer("window", settings.window, persistent=False)  # they are on the card
+        self._add_buffer("confidences", settings.confidences, persistent=False)
 
     def _made(self) -> GaussianMixturePrior:
         turns, variances, logits, contrasts = (

@@ -131,5 +131,5 @@ class PriorModule(nn.Module):
         tensor = torch.tensor(values, dtype=torch.float64)
         self.register_parameter(name, nn.Parameter(tensor, requires_grad=False))
 
-    def _add_buffer(self, name: str, values: Any) -> None:
-        self.register_buffer(name, torch.tensor(values, dtype=torch.float64))
+    def _add_buffer(self, name: str, values: Any, *, persistent: bool = True) -> None:
+        self.register_buffer(name, torch.tensor(values, dtype=torch.float64), persistent=persistent)

@@ -23,16 +23,16 @@ from heatprior.errors import InvalidInputError
 from heatprior.learning.adam import BETA_MEAN, BETA_SQUARE, EPSILON
 from heatprior.learning.steps import StepByStep, check_sizes
 from heatprior.learning.tuning import check_range, part_of_newest, tuned_card
+from heatprior.noise_model import ConstantNoise
 from heatprior.priors import step_settings
 from heatprior.priors.gaussian_mixture import GaussianMixturePrior
-from heatprior.priors.step_settings import step_settings_on
 from heatprior.restoration import scales
 from heatprior.torch.tuning.soft_choice import MixtureTensors, Subspace
 from heatprior.torch.tuning.unrolled import STRIDE, Plan, denoised
 
 NODES = tuple(level / 255 for level in (3.0, 7.5, 15.0, 25.0, 50.0, 100.0))  # noise levels with a schedule of their own
 FIRST = ((1.0, 0.4), (0.3, 0.02))  # levels and weights of the steps
-FIRST_MERGERS = (0.5, 0.1), (0.3, 0.06, 1.0)  # edge and width after the last step; after the others height, too
+FIRST_BETWEEN = scales.Crossover(0.3, 0.06)  # after the first step
 CANDIDATES = 5  # that the library hands on; 6 gain 0.006 to 0.01 dB on validation crops and take an eighth longer
 RIVAL = 0.6  # how likely other shapes must be to take part; 0.3 gains 0.004 dB there and takes a tenth longer
 GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0  # its multiples fill an interval evenly
@@ -87,7 +87,7 @@ class Tuning(StepByStep):
             np.log(prior.variances),
             np.log(prior.contrasts),
             prior.log_weights,
-            np.log(step_settings_on(prior.card, prior.size**2, prior.log_weights.shape).confidences),
+            np.log(prior.step_settings.confidences),
             *first_plan(prior),
         )
         self.point = [torch.tensor(value, dtype=torch.float32) for value in values]
@@ -183,22 +183,12 @@ def first_plan(prior: GaussianMixturePrior) -> tuple[FloatArray, ...]:
         levels, weights = (np.array(card["hqs"][key]).T for key in ("levels", "weights"))
     else:
         levels, weights = (_at_all_nodes(first) for first in FIRST)
-    window = step_settings_on(card, size**2, prior.log_weights.shape).window.reshape(size, size)
-    mergers = [
-        _merger(card.get(entry), first)
-        for entry, first in zip((scales.CARD_ENTRY, scales.BETWEEN), FIRST_MERGERS, strict=True)
-    ]
-    quarter = np.log(window)[: -(-size // 2), : -(-size // 2)]
-    return np.log(levels), np.log(weights / (1.0 - weights)), *mergers, quarter
-
-
-def _merger(entry: Any, first: tuple[float, ...]) -> FloatArray:
-    """Edges, logarithms of widths, and heights if these are free: (2 or 3, m)."""
-    columns = _at_all_nodes(first)
-    for row, name in enumerate(("edges", "widths", "heights")[: len(first)]):
-        columns[row] = (entry or {}).get(name, columns[row])
-    columns[1] = np.log(columns[1])
-    return columns
+    crossover = np.array([scales.crossover_on(card, ConstantNoise(sigma))[:2] for sigma in NODES]).T  # (2, m)
+    between = np.array([scales.crossover_between(card, ConstantNoise(sigma)) or FIRST_BETWEEN for sigma in NODES]).T
+    for merger in (crossover, between):
+        merger[1] = np.log(merger[1])
+    quarter = np.log(prior.step_settings.window.reshape(size, size))[: -(-size // 2), : -(-size // 2)]
+    return np.log(levels), np.log(weights / (1.0 - weights)), crossover, between, quarter
 
 
 def _at_all_nodes(values: tuple[float, ...]) -> FloatArray:

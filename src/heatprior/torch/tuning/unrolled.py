@@ -106,5 +106,4 @@ def averaged(
     total, counted = (
         F.fold(values.mT, shape, size, stride=STRIDE) for values in (weights * changes.view_as(patches), weights)
     )
-    change = torch.where(counted > 0.0, total / counted.clamp_min(LEAST_COUNT), 0.0)
-    return F.pad(change[:, 0], (offset, 0, offset, 0))
+    return F.pad((total / counted.clamp_min(LEAST_COUNT))[:, 0], (offset, 0, offset, 0))
