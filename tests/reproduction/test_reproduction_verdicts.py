@@ -68,11 +68,11 @@ def test_a_good_estimate_of_noise_holds_and_a_bad_one_does_not():
 def test_many_levels_must_be_better_everywhere():
     ratio = np.full((len(discrepancy.SIGMAS), 3), 1.5) * [1.3, 1.2, 1.0]
     ratio[8:] *= 4
-    assert [check.holds for check in discrepancy._checks(ratio)] == [True, True, True]
+    assert [check.holds for check in discrepancy._checks(ratio, "")] == [True, True, True]
     ratio[2, 1] = 0.9
     ratio[3] = 1.4
     ratio[2, 2] = 5.0
-    assert [check.holds for check in discrepancy._checks(ratio)] == [False, False, False]
+    assert [check.holds for check in discrepancy._checks(ratio, "")] == [False, False, False]
 
 
 def test_a_projection_that_rises_or_is_slow_is_noticed():
