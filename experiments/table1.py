@@ -25,7 +25,13 @@ from heatprior.reproduction.denoising_table import measured as measured_lines
 from heatprior.reproduction.published import TABLE1 as PAPER
 from heatprior.restoration.evaluation import Summary
 
-PRIORS = {"patch7": "patch7", "patch15": "patch15", "denoise7": "patch7", "denoise15": "patch15"}  # which in the paper
+PRIORS = {  # which in the paper
+    "patch7": "patch7",
+    "patch15": "patch15",
+    "patch7-paper": "patch7",
+    "denoise7": "patch7",
+    "denoise15": "patch15",
+}
 RESULT = Path(__file__).parent / "results" / "table1.json"
 
 

@@ -165,7 +165,7 @@ def _checks(tests: _Tests, controls: _Tests, spread: list[float], count: int) ->
             f"responses spread at least {SLIGHTLY} times as wide as those of images, and less so at σ = 0.2",
             f"{spread[0]:.2f} times as wide at σ = 0, {spread[-1]:.2f} at 0.2",
             spread[0] >= SLIGHTLY and abs(spread[-1] - 1.0) < spread[0] - 1.0,
-            "",
+            "The responses of these samples spread no wider than those of images.",
         ),
     ]
 
