@@ -28,7 +28,7 @@ from heatprior.kernels.threads import products_in_one_thread
 from heatprior.restoration.qualities import QUALITIES
 
 SIDE = 512
-REPEATS = 3
+REPEATS = 7
 LAYERS, CHANNELS = 15, 64
 SLOW = ("bm3d", "heatprior patch15 hqs", "mixture, adapted, two scales", "best")  # timed once
 
