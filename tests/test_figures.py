@@ -48,7 +48,7 @@ SETTINGS = {
         "36.88",
         "37.67",
     },
-    "quality": {"0.6", "0.7", "0.40", "0.73", "0.52"},  # of the card and the tuning of `tuned`
+    "quality": {"0.6", "0.7", "0.40", "0.73"},  # of the card and the tuning of `tuned`
     "start": {"1.6"},
     "torch": {"2.55"},
     "training": {"0.299", "0.587", "0.114", "−0.6", "0.04"},
