@@ -54,6 +54,21 @@ def gaussian_mixture(
     return GaussianMixturePrior(covariances, rng.standard_normal((shapes, len(contrasts))), np.array(contrasts))
 
 
+def with_learnt_step(
+    prior: GaussianMixturePrior, *, seed: int = 0, rival: float = 0.3, candidates: int = 4
+) -> GaussianMixturePrior:
+    """The same mixture, whose patches count by place and by component, and which mixes likely shapes."""
+    rng = np.random.default_rng(seed)
+    window, confidences = (rng.uniform(0.3, 3.0, shape) for shape in ((prior.size,) * 2, prior.log_weights.shape))
+    entry = {
+        "window": window.tolist(),
+        "confidences": confidences.tolist(),
+        "rival": rival,
+        "candidates": candidates,
+    }
+    return replace(prior, card={**prior.card, "step": entry})
+
+
 def span_of(prior: PatchPrior | ExplicitMixture | GaussianMixturePrior) -> Span:
     """The filters of a patch prior, the eigenvectors of an explicit mixture, all but brightness of a mixture."""
     if isinstance(prior, GaussianMixturePrior):

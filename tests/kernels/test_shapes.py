@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from examples import gaussian_mixture
+from examples import gaussian_mixture, with_learnt_step
 from heatprior.kernels.candidates import RUN
 from heatprior.kernels.grids import EVERY
 from heatprior.kernels.patches import average, extract
@@ -89,7 +89,7 @@ def peaks(prior: GaussianMixturePrior, patches, sigma):
 
 
 def test_a_patch_becomes_the_posterior_mean_over_the_best_shape_and_its_rivals():
-    prior, sigma = with_weights(MIXTURES["contrasts"], rival=RIVAL), 0.1
+    prior, sigma = with_learnt_step(MIXTURES["contrasts"], rival=RIVAL), 0.1
     patches = prior.sample(60, sigma, rng=np.random.default_rng(0))
     found = peaks(prior, patches, sigma)
     shares = np.exp(found - found.max(axis=1, keepdims=True))
@@ -117,25 +117,17 @@ def test_without_rivals_it_is_the_mean_of_the_best_shape_alone():
         np.testing.assert_allclose(result, alone(prior, k).posterior(patch, sigma).mean, atol=1e-5)
 
 
-def with_weights(prior: GaussianMixturePrior, seed=0, rival=RIVAL) -> GaussianMixturePrior:
-    """A mixture whose patches count differently, by place and by component."""
-    rng = np.random.default_rng(seed)
-    window, confidences = (rng.uniform(0.3, 3.0, shape) for shape in ((prior.size,) * 2, prior.log_weights.shape))
-    entry = {"window": window.tolist(), "confidences": confidences.tolist(), "rival": rival, "candidates": 4}
-    return GaussianMixturePrior(prior.covariances, prior.log_weights, prior.contrasts, {"step": entry})
-
-
 @every_mixture
 def test_patches_count_by_their_place_and_by_their_components(name):
     plain, image = MIXTURES[name], noisy((20, 33), 1)
-    prior = with_weights(plain)
+    prior = with_learnt_step(plain)
     expected = twin(prior, image, (0.2,))
     np.testing.assert_allclose(kernel(prior, image, (0.2,)), expected, atol=1e-5)
     assert np.abs(kernel(plain, image, (0.2,)) - expected).max() > 1e-3
 
 
 def test_only_ratios_of_weights_count():
-    prior, image = with_weights(MIXTURES["contrasts"]), noisy((20, 33))
+    prior, image = with_learnt_step(MIXTURES["contrasts"]), noisy((20, 33))
     expected = kernel(prior, image, (0.2,))
     for factor in (3.0, 1e-30, 1e30):
         entry = {key: (factor * np.array(values)).tolist() for key, values in prior.card["step"].items()}
@@ -146,7 +138,7 @@ def test_only_ratios_of_weights_count():
 
 @every_mixture
 def test_rivals_and_weights_have_the_noise_level_of_each_patch(name):
-    prior, image = with_weights(MIXTURES[name]), noisy((20, 33), 1)
+    prior, image = with_learnt_step(MIXTURES[name]), noisy((20, 33), 1)
     levels = np.random.default_rng(2).integers(0, 6, (21 - prior.size, 34 - prior.size)).astype(np.int32)
     sigmas = tuple(np.geomspace(0.05, 0.5, 6).tolist())
     expected = twin(prior, image, sigmas, levels)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from pieces_of_images import noise_in, pieces
 
-from examples import gaussian_mixture, patch_prior
+from examples import gaussian_mixture, patch_prior, with_learnt_step
 from heatprior.errors import InvalidInputError
 from heatprior.priors import mixture_step
 from heatprior.priors.handmade import dct_prior
@@ -91,22 +91,11 @@ def test_pieces_have_the_bits_of_the_whole(kind, scales, is_map):
             np.testing.assert_array_equal(found, whole)
 
 
-def learnt_step(prior):
-    """A mixture whose card has all that a tuned one may have."""
-    rng = np.random.default_rng(1)
-    entry = {
-        "window": rng.uniform(0.5, 2.0, (prior.size, prior.size)).tolist(),
-        "confidences": rng.uniform(0.5, 2.0, prior.log_weights.shape).tolist(),
-        "rival": 0.3,
-        "candidates": 2,
-    }
-    return replace(prior, card={"step": entry, **BETWEEN})
-
-
 @pytest.mark.usefixtures("small_cells")
 def test_pieces_that_read_a_part_of_the_image_have_the_bits_of_the_whole():
     shape = (601, 903)
-    way = way_of(learnt_step(gaussian_mixture(4, 3, (0.3, 1.5))), "hqs", shape, 0, 2)
+    prior = replace(gaussian_mixture(4, 3, (0.3, 1.5)), card=BETWEEN)
+    way = way_of(with_learnt_step(prior, candidates=2), "hqs", shape, 0, 2)
     image = smooth(shape) + RNG.normal(0, 0.1, shape).astype(np.float32)
     whole = way.denoise(image, noise_in(None, everything(shape)), everything(shape))
     for wanted in ((slice(300, 340), slice(400, 460)), (slice(0, 30), slice(860, 903))):

@@ -10,6 +10,7 @@ from synthetic import landscape, oriented_mixture, sparse_prior
 
 import heatprior as hp
 import heatprior.torch as ht
+from examples import with_learnt_step
 from heatprior import InvalidInputError
 from heatprior.kernels.grids import Grid
 from heatprior.noise_model import ConstantNoise
@@ -60,22 +61,10 @@ def test_tensor_operations_denoise_as_the_library(prior, method, sigma):
     assert largest(by_tensors(ht.from_prior(prior), x, sigma, method), by_library(prior, x, sigma, method)) < ONE_LEVEL
 
 
-def counted_differently(prior):
-    """The same mixture, whose patches count by place and by component."""
-    rng = np.random.default_rng(0)
-    entry = {
-        "window": rng.uniform(0.3, 3.0, (prior.size, prior.size)).tolist(),
-        "confidences": rng.uniform(0.3, 3.0, prior.log_weights.shape).tolist(),
-        "rival": 0.3,
-        "candidates": 4,
-    }
-    return with_card(prior, step=entry)
-
-
 @pytest.mark.parametrize("sigma", [1e-4, 0.01, 0.1, 1.0])
 @pytest.mark.parametrize("is_weighted", [False, True])
 def test_a_mixture_denoises_as_the_library_without_its_short_cuts(sigma, is_weighted):
-    prior = counted_differently(PRIORS["mixture"]) if is_weighted else PRIORS["mixture"]
+    prior = with_learnt_step(PRIORS["mixture"]) if is_weighted else PRIORS["mixture"]
     x = noisy_images(1, 1, 21, 18, sigma=sigma)
     image, expected = x[0, 0].numpy(), np.empty((21, 18), np.float32)
 
