@@ -1,10 +1,12 @@
 """Averages over overlapping patches, added up band by band."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
 from heatprior.kernels.patches import average
-from heatprior.kernels.row_bands import BAND, average_by_bands
+from heatprior.kernels.row_bands import BAND, average_by_bands, edges_of_bands
 
 
 def collect(patches, shape, size, **options):
@@ -31,10 +33,26 @@ def collect(patches, shape, size, **options):
     ("height", "size"), [(7, 7), (8, 7), (BAND + 6, 7), (BAND + 7, 7), (2 * BAND + 1, 2), (90, 40)]
 )
 @pytest.mark.parametrize("at_once", [1, 16])
-def test_bands_give_the_average_over_all_patches(height, size, at_once):
+@pytest.mark.parametrize("stretch", [1, 3])
+def test_bands_give_the_average_over_all_patches(height, size, at_once, stretch):
     shape = (height, size + 5)
     patches = np.random.default_rng(height).normal(size=((height - size + 1) * 6, size * size))
-    np.testing.assert_allclose(collect(patches, shape, size, at_once=at_once), average(patches, shape, size), atol=1e-6)
+    found = collect(patches, shape, size, at_once=at_once, stretch=stretch)
+    np.testing.assert_allclose(found, average(patches, shape, size), atol=1e-6)
+
+
+@pytest.mark.parametrize("stretch", [1, 2])
+def test_bands_begin_where_their_edges_say(stretch):
+    begun = []
+
+    def sum_of_changes(start, end):
+        begun.append((start, end))
+        return np.zeros((end - start + 6, 9), np.float32)
+
+    average_by_bands((5 * BAND + 3, 9), 7, sum_of_changes, lambda rows, change: None, stretch=stretch)
+    edges = edges_of_bands(5 * BAND + 3, 7, stretch)
+    assert sorted(begun) == list(pairwise(edges))
+    assert edges[1] == stretch * BAND
 
 
 def test_patches_may_count_differently():

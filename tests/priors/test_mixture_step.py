@@ -1,5 +1,7 @@
 """One fast step of a whole image with a mixture of Gaussians, against the exact posterior means of all patches."""
 
+from itertools import combinations
+
 import numba
 import numpy as np
 import pytest
@@ -14,7 +16,7 @@ from heatprior.kernels.patches import average, extract
 from heatprior.noise_model import NoiseMap, as_noise, root_mean_squares
 from heatprior.priors import mixture_step as mixture_averaging
 from heatprior.priors.gaussian_mixture import GaussianMixturePrior
-from heatprior.priors.mixture_step import NEGLIGIBLE, step_of_mixture
+from heatprior.priors.mixture_step import NEGLIGIBLE, cells_of_mixture, step_of_mixture
 
 PRIOR = oriented_mixture()
 SHAPES = len(PRIOR.covariances)
@@ -134,6 +136,20 @@ def test_with_few_candidates_tiles_matter_only_where_they_end(monkeypatch):
     assert change[at_edge].max() > 1e-4
     change[at_edge] = 0.0
     assert change.max() < 1e-6
+
+
+@pytest.mark.parametrize("width", [8, 519, 600, 647, 648, 1000, 1159, 1160, 5000])
+def test_no_tile_is_narrow_and_pieces_of_whole_tiles_have_the_same(width):
+    """A tile of a few columns costs nearly as much as one of many."""
+    tile, columns = mixture_averaging.TILE, cells_of_mixture(PRIOR, (64, width)).columns
+    widths = np.diff(columns)
+    assert widths.sum() == width - PRIOR.size + 1
+    assert (widths[:-1] == tile).all()
+    assert widths[-1] <= 1.25 * tile
+    assert len(widths) == 1 or widths[-1] > 0.25 * tile
+    for left, right in combinations(columns, 2):
+        of_piece = cells_of_mixture(PRIOR, (64, right - left + PRIOR.size - 1)).columns
+        np.testing.assert_array_equal(of_piece + left, columns[(columns >= left) & (columns <= right)])
 
 
 @pytest.mark.parametrize("is_map", [False, True])

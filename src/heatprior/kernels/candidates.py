@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 CANDIDATES = 4  # of a patch on the grid, handed to its neighbours
 GRID = 2  # patches from one at which all shapes are compared to the next, in either direction
 SIMILAR = 2  # noise levels apart that count as one where all shapes are compared
-TOGETHER = 8  # shapes in one product in the subspace: the BLAS packs the patches once for all of them
+TOGETHER = 16
 RUN = 240  # patches in one product: OpenBLAS has a faster way for 240 × 64 × 63 than for more
 
 

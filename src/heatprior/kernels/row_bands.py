@@ -35,14 +35,16 @@ def average_by_bands(
     progress: Progress | None = None,
     at_once: int = AT_ONCE,
     grid: Grid = EVERY,
+    stretch: int = 1,
 ) -> None:
     """Hand to `store` the mean of the changes over the patches that hold a pixel, band by band, for all rows.
 
     Patches are those on the `grid`; first and end row of `sum_of_changes` count all rows, on the grid or not.
+    Bands are `stretch` times as high as otherwise.
     """
     height, width = shape
     shared = size - 1  # rows that two successive bands have in common
-    band = height_of_bands(size)
+    band = height_of_bands(size, stretch)
     end = height - shared
     by_row, by_column = grid.counts(shape, size)
     part_by_row, part_by_column = (1.0 / by_row)[:, None].astype(np.float32), (1.0 / by_column).astype(np.float32)
@@ -72,15 +74,15 @@ def average_by_bands(
             progress(min(1.0, (group[-1] + band) / end))
 
 
-def height_of_bands(size: int) -> int:
+def height_of_bands(size: int, stretch: int = 1) -> int:
     """Rows of patches in a band."""
-    return max(BAND, size)
+    return max(BAND * stretch, size)
 
 
-def edges_of_bands(height: int, size: int) -> IntArray:
+def edges_of_bands(height: int, size: int, stretch: int = 1) -> IntArray:
     """Rows of patches at which the bands of an image begin, and the end of the last."""
     end = height - size + 1
-    return np.append(np.arange(0, end, height_of_bands(size)), end)
+    return np.append(np.arange(0, end, height_of_bands(size, stretch)), end)
 
 
 def part_of(progress: Progress | None, number: int, count: int) -> Progress | None:

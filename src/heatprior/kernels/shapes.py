@@ -32,7 +32,7 @@ from heatprior.kernels.candidates import (
     take,
 )
 from heatprior.kernels.compiler import FAST, kernel
-from heatprior.kernels.principal_axes import LOWEST, PrincipalAxes, peak, peaks, peaks_plain, square, weighted
+from heatprior.kernels.principal_axes import LOWEST, PrincipalAxes, peak, peaks_plain, square, weighted
 
 LANES = 16  # of a vector register
 UNLIKELY = np.float32(16.0)  # a contrast that is e^16 times less likely than the best has no part: rounding is as large
@@ -110,8 +110,9 @@ def _peaks_of_candidates(patches, columns, levels, tables, firsts, listed):
     """The log-density of every listed patch under the shape that lists it, at its best contrast."""
     found = np.empty(len(listed), np.float32)
     room, energies = np.empty((RUN, patches.shape[1]), np.float32), _energies(patches, tables.whitening)
-    energy, logs = np.empty(RUN, np.float32), np.empty(RUN, np.float32)
-    responses = np.empty(RUN * tables.full.axes.shape[1], np.float32)
+    energy, logs = np.empty(RUN, np.float32), np.empty(RUN * tables.full.gains.shape[2], np.float32)
+    axes = tables.full.axes.shape[1]
+    responses = np.empty(RUN * axes, np.float32)
     for k in range(len(firsts) - 1):
         for start in range(firsts[k], firsts[k + 1], RUN):
             end = min(start + RUN, firsts[k + 1])
@@ -120,10 +121,13 @@ def _peaks_of_candidates(patches, columns, levels, tables, firsts, listed):
             take(patches, some, y)
             for i in range(len(some)):
                 own[i] = energies[some[i]]
+            u = responses[: len(some) * axes].reshape((len(some), axes))
+            np.dot(y, tables.full.axes[k].T, u)
+            square(u.reshape(-1))
             if levels.size == 1:
-                _peaks_of_one_level(y, own, tables.full, k, levels[0, 0], responses, values, logs[: len(some)])
+                _peaks_of_one_level(u, own, tables.full, k, levels[0, 0], logs, values)
             else:
-                _peaks_of_levels(y, own, tables.full, k, levels, some, columns, responses, values)
+                _peaks_of_levels(u, own, tables.full, k, levels, some, columns, values)
     return found
 
 
@@ -152,23 +156,28 @@ def _likely(firsts, listed, logs, count, rival):
 
 
 @kernel
-def _peaks_of_one_level(y, energies, full, k, level, responses, found, logs):
-    """The largest log-density of shape k over contrasts, of patches y (n, a), many of them in a register."""
-    u = responses[: full.axes.shape[1] * len(y)].reshape((full.axes.shape[1], len(y)))
-    np.dot(full.axes[k], y.T, u)
-    square(u.reshape(-1))
-    peaks(u, energies, full.gains[level, k], full.rest[level, k], full.constants[level, k], found, logs)
+def _peaks_of_one_level(squares, energies, full, k, level, room, found):
+    """The largest log-density of shape k over contrasts, of patches whose responses have these squares (n, m')."""
+    logs = room[: len(squares) * full.gains.shape[2]].reshape((len(squares), full.gains.shape[2]))
+    np.dot(squares, full.gains[level, k].T, logs)
+    _highest(logs, energies, full.rest[level, k], full.constants[level, k], found)
+
+
+@kernel(fastmath=FAST)
+def _highest(logs, energies, rest, constants, found):
+    for i in range(len(found)):
+        own, highest = logs[i], LOWEST
+        for g in range(len(own)):
+            highest = max(highest, own[g] + (rest[g] * energies[i] + constants[g]))
+        found[i] = highest
 
 
 @kernel
-def _peaks_of_levels(y, energies, full, k, levels, numbers, columns, responses, found):
-    """The same for one noise level per patch, many axes in a register."""
-    u = responses[: len(y) * full.axes.shape[1]].reshape((len(y), full.axes.shape[1]))
-    np.dot(y, full.axes[k].T, u)
-    square(u.reshape(-1))
-    for i in range(len(y)):
+def _peaks_of_levels(squares, energies, full, k, levels, numbers, columns, found):
+    """The same for one noise level per patch."""
+    for i in range(len(squares)):
         level = level_of(levels, numbers[i], columns)
-        found[i] = peak(u[i], energies[i], full.gains[level, k], full.rest[level, k], full.constants[level, k])
+        found[i] = peak(squares[i], energies[i], full.gains[level, k], full.rest[level, k], full.constants[level, k])
 
 
 @kernel

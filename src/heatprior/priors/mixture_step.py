@@ -9,11 +9,12 @@ else does.
 from __future__ import annotations
 
 from functools import lru_cache
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from heatprior.arrays import FloatArray
+from heatprior.arrays import FloatArray, IntArray
 from heatprior.kernels.grids import EVERY, Cells, Grid
 from heatprior.kernels.principal_axes import UNROLLED, PrincipalAxes
 from heatprior.kernels.row_bands import Progress, Store, average_by_bands, edges_of_bands
@@ -51,8 +52,7 @@ def step_of_mixture(
     There are as many `candidates` as the card says, unless given. With all shapes as `candidates`, nothing `negligible`
     and all axes `compared`, the only short cut left is that to the likeliest shapes.
     """
-    size, width = prior.size, image.shape[1]
-    columns = width - size + 1
+    size = prior.size
     lowest, highest = max(noise.lowest, LEAST_SIGMA), max(noise.highest, LEAST_SIGMA)
     steps = int(np.ceil(np.log(highest / lowest) / LOG_SIGMA_STEP))
     sigmas = tuple(np.geomspace(lowest, highest, steps + 1).tolist())
@@ -61,7 +61,8 @@ def step_of_mixture(
     handed_on = min(candidates or prior.step_settings.candidates, len(prior.covariances))
 
     all_rows, all_columns = grid.places(image.shape, size)
-    tiles = [all_columns[(all_columns >= left) & (all_columns < left + TILE)] for left in range(0, columns, TILE)]
+    edges = _edges_of_tiles(image.shape[1], size)
+    tiles = [all_columns[(all_columns >= left) & (all_columns < right)] for left, right in pairwise(edges)]
 
     def sum_of_changes(start: int, end: int) -> FloatArray:
         in_band = all_rows[(all_rows >= start) & (all_rows < end)] - start
@@ -73,21 +74,23 @@ def step_of_mixture(
         rows = np.ascontiguousarray(image[start : end + size - 1], np.float32)
         total = np.zeros((2, *rows.shape), np.float32)
         for in_tile in tiles if len(in_band) else []:
-            left, right = int(in_tile[0]), int(in_tile[-1]) + size
             own = levels if levels is constant else np.ascontiguousarray(levels[:, in_tile])
-            pixels = np.ascontiguousarray(rows[:, left:right])  # always, so that the loops are compiled once
-            changes = np.zeros((2, *pixels.shape), np.float32)
-            add_changes(pixels, size, (in_band, in_tile - left), own, tables, handed_on, changes)
-            total[:, :, left:right] += changes
+            add_changes(rows, size, (in_band, in_tile), own, tables, handed_on, total)
         return total
 
-    average_by_bands((image.shape[0], width), size, sum_of_changes, store, progress, grid=grid)
+    # as many patches in a band, however far apart: products of few patches are slow
+    average_by_bands(image.shape, size, sum_of_changes, store, progress, grid=grid, stretch=grid.stride)
 
 
-def cells_of_mixture(prior: GaussianMixturePrior, shape: tuple[int, int], grid: Grid = EVERY) -> Cells:  # noqa: ARG001
+def cells_of_mixture(prior: GaussianMixturePrior, shape: tuple[int, int], grid: Grid = EVERY) -> Cells:
     """Bands of rows, tiles of columns, wherever the patches on the grid are."""
-    end = shape[1] - prior.size + 1
-    return Cells(edges_of_bands(shape[0], prior.size), np.append(np.arange(0, end, TILE), end))
+    return Cells(edges_of_bands(shape[0], prior.size, grid.stride), _edges_of_tiles(shape[1], prior.size))
+
+
+def _edges_of_tiles(width: int, size: int) -> IntArray:
+    """Columns of patches at which the tiles of an image begin, and the end of the last, up to a quarter wider."""
+    end = width - size + 1
+    return np.append(np.arange(0, max(end - TILE // 4, 1), TILE), end)
 
 
 def shape_tables(
