@@ -49,7 +49,7 @@ def test_bands_begin_where_their_edges_say(stretch):
         begun.append((start, end))
         return np.zeros((end - start + 6, 9), np.float32)
 
-    average_by_bands((5 * BAND + 3, 9), 7, sum_of_changes, lambda rows, change: None, stretch=stretch)
+    average_by_bands((5 * BAND + 3, 9), 7, sum_of_changes, lambda *_: None, stretch=stretch)
     edges = edges_of_bands(5 * BAND + 3, 7, stretch)
     assert sorted(begun) == list(pairwise(edges))
     assert edges[1] == stretch * BAND
