@@ -30,7 +30,7 @@ def collect(patches, shape, size, **options):
 
 
 @pytest.mark.parametrize(
-    ("height", "size"), [(7, 7), (8, 7), (BAND + 6, 7), (BAND + 7, 7), (2 * BAND + 1, 2), (90, 40)]
+    ("height", "size"), [(7, 7), (8, 7), (BAND + 6, 7), (BAND + 7, 7), (2 * BAND + 1, 2), (7 * BAND + 3, 7), (90, 40)]
 )
 @pytest.mark.parametrize("at_once", [1, 16])
 @pytest.mark.parametrize("stretch", [1, 3])

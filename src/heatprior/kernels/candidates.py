@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 CANDIDATES = 4  # of a patch on the grid, handed to its neighbours
 GRID = 2  # patches from one at which all shapes are compared to the next, in either direction
 SIMILAR = 2  # noise levels apart that count as one where all shapes are compared
-TOGETHER = 16
+TOGETHER = 16  # shapes in one product in the subspace: the BLAS packs the patches once for all of them
 RUN = 240  # patches in one product: OpenBLAS has a faster way for 240 × 64 × 63 than for more
 
 
@@ -182,14 +182,14 @@ def take(patches, numbers, room):
 
 
 @kernel(fastmath=FAST)
-def centred_patches(tile, places, size):
+def centred_patches(image, places, size):
     """The patches that begin at the places (rows, columns), row by row, without their mean: (n, a)."""
     patches = np.empty((len(places[0]) * len(places[1]), size * size), np.float32)
     for i in range(len(patches)):
         row, column = corner(places, i)
         mean = np.float32(0.0)
         for j in range(size):
-            own, line = patches[i, j * size : (j + 1) * size], tile[row + j, column : column + size]
+            own, line = patches[i, j * size : (j + 1) * size], image[row + j, column : column + size]
             for h in range(size):
                 own[h] = line[h]
                 mean += line[h]

@@ -15,7 +15,7 @@ from heatprior.arrays import FloatArray, IntArray
 from heatprior.kernels.grids import EVERY, Grid
 from heatprior.kernels.threads import for_each
 
-BAND = 32  # rows of patches that one thread does at a time
+BAND = 32  # rows of patches that one thread does at a time, unless stretched
 AT_ONCE = 16  # bands between two waits for all threads
 
 LEAST_COUNT = 1e-30  # of a pixel of a piece that no patch holds: its change is nothing
@@ -75,7 +75,7 @@ def average_by_bands(
 
 
 def height_of_bands(size: int, stretch: int = 1) -> int:
-    """Rows of patches in a band."""
+    """Rows of a band at which patches may begin."""
     return max(BAND * stretch, size)
 
 

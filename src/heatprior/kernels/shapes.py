@@ -90,13 +90,13 @@ def changes_plain(patches: FloatArray, tables: ShapeTables, level: int) -> tuple
 
 
 @kernel
-def add_changes(tile, size, places, levels, tables, candidates, total):
-    """Add up the changes of the patches of a tile that begin at these places: rows (m,) and columns (n,).
+def add_changes(band, size, places, levels, tables, candidates, total):
+    """Add up the changes of the patches of a band (h, w) that begin at these places: rows (m,) and columns (n,).
 
     `total` (2, h, w) holds their sums, each pixel counted by its weight, and the sums of the weights. `levels` are the
     numbers of the noise levels of the patches, (m, n), or (1, 1) if it is one.
     """
-    patches = centred_patches(tile, places, size)
+    patches = centred_patches(band, places, size)
     best = candidates_on_grid(patches, len(places[0]), levels, tables, candidates)
     firsts, listed = listed_by_shape(best, len(places[0]), len(places[1]), len(tables.begins) - 1)
     logs = _peaks_of_candidates(patches, len(places[1]), levels, tables, firsts, listed)

@@ -71,19 +71,19 @@ def step_of_mixture(
             sigma = noise.patches(slice(start, end + size - 1), size)[in_band]
             places = np.log(np.maximum(sigma, lowest) / lowest) * (steps / max(np.log(highest / lowest), 1e-9))
             levels = np.clip(np.rint(places), 0, steps).astype(np.int32)
-        rows = np.ascontiguousarray(image[start : end + size - 1], np.float32)
+        rows = np.array(image[start : end + size - 1], np.float32, order="C")  # writable: the loops are compiled once
         total = np.zeros((2, *rows.shape), np.float32)
         for in_tile in tiles if len(in_band) else []:
             own = levels if levels is constant else np.ascontiguousarray(levels[:, in_tile])
             add_changes(rows, size, (in_band, in_tile), own, tables, handed_on, total)
         return total
 
-    # as many patches in a band, however far apart: products of few patches are slow
+    # as many rows of patches in a band, however far apart: products of few patches are slow
     average_by_bands(image.shape, size, sum_of_changes, store, progress, grid=grid, stretch=grid.stride)
 
 
 def cells_of_mixture(prior: GaussianMixturePrior, shape: tuple[int, int], grid: Grid = EVERY) -> Cells:
-    """Bands of rows, tiles of columns, wherever the patches on the grid are."""
+    """Bands of rows, higher if patches lie apart, and tiles of columns."""
     return Cells(edges_of_bands(shape[0], prior.size, grid.stride), _edges_of_tiles(shape[1], prior.size))
 
 
