@@ -72,7 +72,7 @@ def test_pieces_have_the_bits_of_the_whole(kind, method, is_map):
         here = way.reads(wanted)
         read += image[here].size
         np.testing.assert_array_equal(way.denoise(image[here], noise_in(levels, here), wanted), whole[wanted])
-    assert read < 3 * 6 * image.size  # a negative control of sorts: no piece is simply the whole
+    assert read < 6 * image.size  # a negative control of sorts: not every piece is simply the whole
 
 
 @pytest.mark.usefixtures("small_cells")
