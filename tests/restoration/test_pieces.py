@@ -76,12 +76,15 @@ def test_pieces_have_the_bits_of_the_whole(kind, method, is_map):
 
 
 @pytest.mark.usefixtures("small_cells")
-def test_a_piece_that_takes_itself_for_the_whole_differs(monkeypatch):
+def test_a_piece_that_mistakes_its_place_for_the_next_pixel_differs(monkeypatch):
     image, prior = noisy(SHAPE), mixture()
     whole = METHODS["hqs"](image, 0.1, prior=prior)
-    monkeypatch.setattr(Grid, "of_piece", lambda grid, *_: grid)
+    of_piece = Grid.of_piece
+    monkeypatch.setattr(Grid, "of_piece", lambda grid, shape, corner: of_piece(grid, shape, (corner[0], corner[1] + 1)))
     way, wanted = Way(prior, "hqs", SHAPE, 1), (slice(40, 75), slice(170, 340))
-    assert not np.array_equal(way.denoise(image[way.reads(wanted)], ConstantNoise(0.1), wanted), whole[wanted])
+    denoised = way.denoise(image[way.reads(wanted)], ConstantNoise(0.1), wanted)
+    # By far more than rounding, which one processor does as in the whole and another does not.
+    assert np.abs(denoised - whole[wanted]).max() > 1e-3
 
 
 @pytest.mark.usefixtures("small_cells")
