@@ -122,6 +122,24 @@ def test_the_bound_is_never_broken(seed):
         point = after
 
 
+def test_a_bound_that_is_checked_at_every_fourth_step_leads_to_the_same_minimum():
+    objective = quadratic()
+    checked = []
+
+    def value(point):
+        checked.append(optimizer.done)
+        return objective.value(point)
+
+    optimizer, point = IPalm.begin(start(), check_every=4), start()
+    for _ in range(2000):
+        _, point = optimizer.step(point, Objective(value, objective.gradient, objective.projections))
+    assert sorted(set(checked)) == list(range(0, 2000, 4))
+    assert distance_from_kkt(objective, point) < 1e-5  # as with a check at every step, above
+    never = IPalm.begin(start(), check_every=10**9)  # the control: without checks, L only falls
+    with np.errstate(over="ignore", invalid="ignore"):
+        assert not distance_from_kkt(objective, run(objective, start(), 2000, never)) < 1e-5
+
+
 def test_backtracking_finds_the_curvature_of_each_block():
     """The constants end between what the bound needs, and that over the last factor of two."""
     objective, point = quadratic(radius=100.0), start()
@@ -141,10 +159,11 @@ def test_backtracking_finds_the_curvature_of_each_block():
         assert most[block] <= 2.0 * np.linalg.eigvalsh(np.array(columns)).max()
 
 
-def test_it_is_deterministic_and_goes_on_from_its_state_with_the_same_bits():
+@pytest.mark.parametrize("check_every", [1, 4])
+def test_it_is_deterministic_and_goes_on_from_its_state_with_the_same_bits(check_every):
     objective = quadratic()
-    first, again = run(objective, start(), 60), run(objective, start(), 60)
-    optimizer = IPalm.begin(start())
+    first, again = (run(objective, start(), 60, IPalm.begin(start(), check_every)) for _ in range(2))
+    optimizer = IPalm.begin(start(), check_every)
     point = run(objective, start(), 25, optimizer)
     resumed = run(objective, point, 35, IPalm.from_state({k: v.copy() for k, v in optimizer.state().items()}))
     for one, two, three in zip(first, again, resumed, strict=True):

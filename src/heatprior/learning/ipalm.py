@@ -5,6 +5,9 @@ found by backtracking: a step is accepted if the function stays below the quadra
 
     f(x⁺) ≤ f(z) + ⟨∇f(z), x⁺ − z⟩ + (L/2) ‖x⁺ − z‖².
 
+The bound may be checked at some steps only: on batches of one kind L changes slowly, and a check costs about as much as
+the gradient.
+
 It sees callables, not the model, and is deterministic.
 """
 
@@ -29,10 +32,13 @@ class IPalm:
     lipschitz: FloatArray
     inertia: float = 0.7
     relax: float = 0.98  # L shrinks by this factor after each step, so that it can follow a flattening function
+    check_every: int = 1  # steps between two checks of the bound
+    done: int = 0
 
     def step(self, point: Point, objective: Objective) -> tuple[float, Point]:
         """One step in every block: the function before the step, and the new point."""
         current, first_value = list(point), np.nan
+        checked = self.done % self.check_every == 0
         for block, project in enumerate(objective.projections):
             x = current[block]
             z = x + self.inertia * (x - self.previous[block])
@@ -43,6 +49,8 @@ class IPalm:
                 lipschitz = self.lipschitz[block]
                 stepped = z - gradient / lipschitz
                 candidate = stepped if project is None else project(stepped)
+                if not checked:
+                    break
                 move = candidate - z
                 bound = value + float(np.vdot(gradient, move)) + 0.5 * lipschitz * float(np.vdot(move, move))
                 trial[block] = candidate
@@ -52,19 +60,23 @@ class IPalm:
             self.previous[block] = x
             current[block] = candidate
             self.lipschitz[block] *= self.relax
+        self.done += 1
         return first_value, current
 
     def state(self) -> dict[str, FloatArray]:
         """Everything that a checkpoint must keep."""
-        return {f"previous{i}": x for i, x in enumerate(self.previous)} | {"lipschitz": self.lipschitz}
+        counts = np.array([self.check_every, self.done], dtype=np.float64)
+        return {f"previous{i}": x for i, x in enumerate(self.previous)} | {"lipschitz": self.lipschitz, "counts": counts}
 
     @classmethod
-    def begin(cls, point: Point) -> IPalm:
+    def begin(cls, point: Point, check_every: int = 1) -> IPalm:
         """At rest, with constants that backtracking will correct."""
-        return cls([x.copy() for x in point], np.ones(len(point)))
+        return cls([x.copy() for x in point], np.ones(len(point)), check_every=check_every)
 
     @classmethod
     def from_state(cls, state: dict[str, FloatArray]) -> IPalm:
         """The inverse of `state`."""
         lipschitz = state["lipschitz"].copy()
-        return cls([state[f"previous{i}"].copy() for i in range(lipschitz.size)], lipschitz)
+        check_every, done = (int(count) for count in state.get("counts", (1, 0)))  # older checkpoints have none
+        previous = [state[f"previous{i}"].copy() for i in range(lipschitz.size)]
+        return cls(previous, lipschitz, check_every=check_every, done=done)

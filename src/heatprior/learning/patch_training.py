@@ -31,6 +31,7 @@ from heatprior.priors.filters import FilterBank
 from heatprior.priors.patch import PatchPrior
 
 PIECES = 8  # parts of a batch that run side by side; fixed, so that results do not depend on the number of threads
+CHECK_EVERY = 4  # steps of iPALM between two checks of its bound
 MOST_COMPONENTS = 10_000
 REACHES = (1e-3, 1e3)
 LARGEST_SIGMA = 100.0  # grey levels being 0 to 1: nothing of an image is left
@@ -157,7 +158,9 @@ class Training(StepByStep):
         experts = initial(count, config.components, config.reach)
         self.point: Point = [project_orthogonal(start, steps=config.projection_steps), np.array(experts.logits)]
         self._average: Point = [x.copy() for x in self.point]
-        self._optimizer: OrthogonalAdam | IPalm = _OPTIMIZERS[config.optimizer].begin(self.point)
+        self._optimizer: OrthogonalAdam | IPalm = (
+            OrthogonalAdam.begin(self.point) if config.optimizer == "adam" else IPalm.begin(self.point, CHECK_EVERY)
+        )
         self._batches = Prefetched(self._batch, config.steps)
 
     def _step(self) -> float:
