@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from heatprior.arrays import FloatArray, IntArray
-from heatprior.kernels.compiler import FAST, kernel
+from heatprior.kernels.compiler import FAST, kernel, widest_vectors
 from heatprior.kernels.principal_axes import LOWEST, peaks, peaks_plain, square
 
 if TYPE_CHECKING:
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 CANDIDATES = 4  # of a patch on the grid, handed to its neighbours
 GRID = 2  # patches from one at which all shapes are compared to the next, in either direction
 SIMILAR = 2  # noise levels apart that count as one where all shapes are compared
-TOGETHER = 16  # shapes in one product in the subspace: the BLAS packs the patches once for all of them
-RUN = 240  # patches in one product: OpenBLAS has a faster way for 240 × 64 × 63 than for more
+TOGETHER = 10  # shapes in one product in the subspace: the BLAS packs the patches once for all of them
+RUN = 240  # patches in one product: OpenBLAS has a faster way for 240 × 64 × 63, and 240 × 10 · 16 × 24, than for more
 
 
 def candidates_on_grid_plain(patches: FloatArray, levels: IntArray, tables: ShapeTables, candidates: int) -> IntArray:
@@ -133,6 +133,7 @@ def _best_shapes(y, coarse, level, best):
 @kernel(fastmath=FAST)
 def _sums_of_squares(y):
     """Of each column of y (q, n)."""
+    widest_vectors()
     total = np.zeros(y.shape[1], np.float32)
     for d in range(len(y)):
         row = y[d]
@@ -175,6 +176,7 @@ def corner(places, number):
 @kernel
 def take(patches, numbers, room):
     """The patches of these numbers, one after the other."""
+    widest_vectors()
     for i in range(len(numbers)):
         source, target = patches[numbers[i]], room[i]
         for j in range(len(source)):
@@ -184,6 +186,7 @@ def take(patches, numbers, room):
 @kernel(fastmath=FAST)
 def centred_patches(image, places, size):
     """The patches that begin at the places (rows, columns), row by row, without their mean: (n, a)."""
+    widest_vectors()
     patches = np.empty((len(places[0]) * len(places[1]), size * size), np.float32)
     for i in range(len(patches)):
         row, column = corner(places, i)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from heatprior.arrays import FloatArray, IntArray
-from heatprior.kernels.compiler import FAST, fetch, kernel, read, write
+from heatprior.kernels.compiler import FAST, fetch, kernel, read, widest_vectors, write
 
 LOWEST = np.float32(-3e38)  # not infinite: fast arithmetic takes every number for finite
 UNROLLED = 8  # axes that are added up in one pass; their number is a multiple of it
@@ -38,6 +38,7 @@ def peaks_plain(y: FloatArray, energy: FloatArray, shapes: PrincipalAxes, k: int
 @kernel(fastmath=FAST)
 def square(values):
     """values ← values², (n,)."""
+    widest_vectors()
     for i in range(len(values)):
         values[i] *= values[i]
 
@@ -63,6 +64,7 @@ def weighted(values, weights):
 @kernel(fastmath=FAST)
 def peaks(squares, energies, gains, rest, constants, highest, logs):
     """The same for each column of squares (m', n), into `highest` (n,); `logs` (n,) is room."""
+    widest_vectors()
     highest[:] = LOWEST
     for g in range(len(gains)):
         slope, constant = rest[g], constants[g]

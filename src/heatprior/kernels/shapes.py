@@ -31,11 +31,11 @@ from heatprior.kernels.candidates import (
     listed_by_shape,
     take,
 )
-from heatprior.kernels.compiler import FAST, kernel
+from heatprior.kernels.compiler import FAST, kernel, widest_vectors
 from heatprior.kernels.principal_axes import LOWEST, PrincipalAxes, peak, peaks_plain, square, weighted
+from heatprior.kernels.shrinkage import shrink_at_levels, shrink_at_one_level
 
 LANES = 16  # of a vector register
-UNLIKELY = np.float32(16.0)  # a contrast that is e^16 times less likely than the best has no part: rounding is as large
 
 
 class ShapeTables(NamedTuple):
@@ -56,6 +56,7 @@ class ShapeTables(NamedTuple):
     keeps: FloatArray  # (S, K, G, m)
     constants: FloatArray  # (S, K, G): log π_kg − ½ Σ log(1 + c_g λ / s²)
     full: PrincipalAxes  # of patches, for the candidates
+    leading: FloatArray  # the axes of `full` as columns, (K, a, m'): OpenBLAS is faster so
     shared: FloatArray  # the subspace, (q, a)
     coarse: PrincipalAxes  # in the subspace, where all shapes are compared
     whitening: FloatArray  # patches → coordinates in which the noise is white, (d, a); (0, a) where it is as it comes
@@ -122,7 +123,7 @@ def _peaks_of_candidates(patches, columns, levels, tables, firsts, listed):
             for i in range(len(some)):
                 own[i] = energies[some[i]]
             u = responses[: len(some) * axes].reshape((len(some), axes))
-            np.dot(y, tables.full.axes[k].T, u)
+            np.dot(y, tables.leading[k], u)
             square(u.reshape(-1))
             if levels.size == 1:
                 _peaks_of_one_level(u, own, tables.full, k, levels[0, 0], logs, values)
@@ -159,12 +160,13 @@ def _likely(firsts, listed, logs, count, rival):
 def _peaks_of_one_level(squares, energies, full, k, level, room, found):
     """The largest log-density of shape k over contrasts, of patches whose responses have these squares (n, m')."""
     logs = room[: len(squares) * full.gains.shape[2]].reshape((len(squares), full.gains.shape[2]))
-    np.dot(squares, full.gains[level, k].T, logs)
+    np.dot(squares, np.ascontiguousarray(full.gains[level, k].T), logs)
     _highest(logs, energies, full.rest[level, k], full.constants[level, k], found)
 
 
 @kernel(fastmath=FAST)
 def _highest(logs, energies, rest, constants, found):
+    widest_vectors()
     for i in range(len(found)):
         own, highest = logs[i], LOWEST
         for g in range(len(own)):
@@ -183,6 +185,7 @@ def _peaks_of_levels(squares, energies, full, k, levels, numbers, columns, found
 @kernel
 def _energies(patches, whitening):
     """|y|² of patches (n, a) without their mean, in coordinates in which the noise is white: (n,)."""
+    widest_vectors()
     energies = np.empty(len(patches), np.float32)
     for start in range(0, len(patches), RUN):
         some = patches[start : start + RUN]
@@ -197,8 +200,8 @@ def _changes(patches, columns, levels, tables, firsts, listed, shares):
     """By how much the posterior mean changes every patch, (n, a), and how much it counts, (n,)."""
     pixels, most = patches.shape[1], tables.gains.shape[3]
     room, clean = np.empty((RUN, pixels), np.float32), np.empty((RUN, pixels), np.float32)
-    responses, squares = np.empty(RUN * most, np.float32), np.empty(most, np.float32)
-    parts = np.empty(tables.gains.shape[2], np.float32)
+    responses, kept = np.empty(RUN * most, np.float32), np.empty(RUN * most, np.float32)
+    parts, own = np.empty(RUN * tables.gains.shape[2], np.float32), np.empty(RUN, np.float32)
     changes, counts = -patches, np.zeros(len(patches), np.float32)
     for k in range(len(firsts) - 1):
         begin, end = tables.begins[k], tables.begins[k + 1]
@@ -209,11 +212,12 @@ def _changes(patches, columns, levels, tables, firsts, listed, shares):
             take(patches, some, room)
             u = responses[: len(some) * (end - begin)].reshape((len(some), end - begin))
             np.dot(room[: len(some)], axes, u)
+            if levels.size == 1:
+                shrink_at_one_level(u, tables, k, levels[0, 0], parts, kept, own)
+            else:
+                shrink_at_levels(u, tables, k, levels, some, columns, parts, kept, own)
             for i in range(len(some)):
-                level = level_of(levels, some[i], columns)
-                gains, keeps, constants = tables.gains[level, k], tables.keeps[level, k], tables.constants[level, k]
-                count = _shrink(u[i], gains, keeps, constants, tables.confidences[k], parts, squares[: end - begin])
-                counts[some[i]] += shares[start + i] * count
+                counts[some[i]] += shares[start + i] * own[i]
             np.dot(u, back, clean[: len(some)])
             for i in range(len(some)):
                 _add_share(clean[i], shares[start + i], changes[some[i]])
@@ -223,12 +227,14 @@ def _changes(patches, columns, levels, tables, firsts, listed, shares):
 @kernel
 def _add_share(clean, share, change):
     """change ← change + share · clean."""
+    widest_vectors()
     for j in range(len(change)):
         change[j] += share * clean[j]
 
 
 @kernel
 def _add_patches(patches, counts, window, places, size, total):
+    widest_vectors()
     for number in range(len(patches)):
         row, column = corner(places, number)
         count = counts[number]
@@ -239,28 +245,3 @@ def _add_patches(patches, counts, window, places, size, total):
                 weight = count * weights[h]
                 sums[h] += weight * own[h]
                 counted[h] += weight
-
-
-@kernel(fastmath=FAST)
-def _shrink(u, gains, keeps, constants, confidences, parts, squares):
-    """u ← Σ_g P(g | u) keep_g u, and Σ_g P(g | u) confidence_g; `parts` and `squares` are room."""
-    for d in range(len(u)):
-        squares[d] = u[d] * u[d]
-    highest = LOWEST
-    for g in range(len(parts)):
-        parts[g] = weighted(squares, gains[g]) + constants[g]
-        highest = max(highest, parts[g])
-    total, count, kept = np.float32(0.0), np.float32(0.0), squares
-    for d in range(len(u)):
-        kept[d] = np.float32(0.0)
-    for g in range(len(parts)):
-        if parts[g] >= highest - UNLIKELY:
-            part, keep = np.exp(parts[g] - highest), keeps[g]
-            total += part
-            count += part * confidences[g]
-            for d in range(len(u)):
-                kept[d] += part * keep[d]
-    scale = np.float32(1.0) / total
-    for d in range(len(u)):
-        u[d] *= scale * kept[d]
-    return scale * count

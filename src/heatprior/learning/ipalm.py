@@ -66,7 +66,10 @@ class IPalm:
     def state(self) -> dict[str, FloatArray]:
         """Everything that a checkpoint must keep."""
         counts = np.array([self.check_every, self.done], dtype=np.float64)
-        return {f"previous{i}": x for i, x in enumerate(self.previous)} | {"lipschitz": self.lipschitz, "counts": counts}
+        return {f"previous{i}": x for i, x in enumerate(self.previous)} | {
+            "lipschitz": self.lipschitz,
+            "counts": counts,
+        }
 
     @classmethod
     def begin(cls, point: Point, check_every: int = 1) -> IPalm:

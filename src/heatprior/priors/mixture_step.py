@@ -128,6 +128,7 @@ def _made(
         _single(signal / (signal + noises)),
         _single(log_weights - 0.5 * np.log1p(signal / noises).sum(axis=-1)),
         _principal(prior, noise, frames.leading_axes, frames.variances, compared),
+        frames.leading_columns,
         frames.shared,
         _principal(prior, noise, frames.coarse_axes, frames.coarse_variances, COARSE_AXES),
         frames.whitening,
@@ -165,6 +166,7 @@ class _Frames(NamedTuple):
     analysis: FloatArray  # axes as columns, (K, a, d'), in float32 like all that follows but variances
     synthesis: FloatArray  # axes as rows, (K, d', a)
     leading_axes: FloatArray  # of analysis, as rows, (K, m', a), padded to a multiple of UNROLLED
+    leading_columns: FloatArray  # the same as columns, (K, a, m')
     shared: FloatArray  # the subspace, (q, a)
     coarse_variances: FloatArray  # falling, (K, q)
     coarse_axes: FloatArray  # as rows, (K, m', q), padded likewise
@@ -183,12 +185,14 @@ def _frames(prior: GaussianMixturePrior, spectrum: NoiseSpectrum | None, compare
     common = np.linalg.eigh(total)[1][:, ::-1][:, :SUBSPACE]  # (d, q)
     coarse, turns = (found[..., ::-1] for found in np.linalg.eigh(common.T @ prior.covariances @ common))
     axes = prior.turns @ analysis  # (K, d, a)
+    leading = _single(_with_zeros(axes[:, :compared], UNROLLED))
     return _Frames(
         np.where(rarer > RARE, prior.contrasts[order], 0.0).max(axis=1),
         prior.variances,
         _single(_with_zeros(axes, LANES).swapaxes(1, 2)),
         _single(_with_zeros(prior.turns @ synthesis, LANES)),
-        _single(_with_zeros(axes[:, :compared], UNROLLED)),
+        leading,
+        _single(leading.swapaxes(1, 2)),
         _single(common.T @ analysis),
         coarse,
         _single(_with_zeros(turns.swapaxes(1, 2)[:, :COARSE_AXES], UNROLLED)),
