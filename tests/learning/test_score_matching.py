@@ -125,6 +125,21 @@ def test_responses_that_were_kept_belong_to_the_filters():
     assert kept.value([other, logits]) != kept.value([filters, logits])
 
 
+@every_point
+def test_single_precision_keeps_six_digits_of_the_loss_and_four_of_its_gradients(make):
+    point, batch = make(), batch_of(2, (400, 333))
+    single = [NoisyBatch(*(x.astype(np.float32) for x in (p.clean, p.noise, p.sigma))) for p in batch]
+    value, gradients = ScoreMatching(single, REACH).gradient(point, None)
+    expected, exact = ScoreMatching(batch, REACH).gradient(point, None)
+    assert value == pytest.approx(expected, rel=1e-6)
+    for gradient, of_double in zip(gradients, exact, strict=True):
+        assert gradient.dtype == np.float64
+        # Chains and moments keep five digits of float32.
+        assert np.linalg.norm(gradient - of_double) < 1e-4 * np.linalg.norm(of_double)
+    other = [NoisyBatch(p.clean, p.noise, np.float32(1.01) * p.sigma) for p in single]  # the control
+    assert ScoreMatching(other, REACH).value(point) != pytest.approx(expected, rel=1e-6)
+
+
 def test_the_loss_is_the_denoising_error_of_the_prior_over_the_noise():
     """Eq. (4), by the prior's own posterior mean; zero-mean patches and noise, as the filters see them."""
     prior = patch_prior(3, 8, 25)

@@ -116,7 +116,7 @@ def component_sums(lanes, count, log_weights, weights, chains, lowest, spacing, 
         if math.isnan(lanes[LOG_SCALE + i]):
             sums = (np.nan, np.nan, np.nan, np.nan)
         elif not wide:
-            sums = _narrow_sums(from_nearest, precision, weights, nearest, spacing)
+            sums = narrow_sums(from_nearest, precision, weights, nearest, spacing)
         if sums[0] < STARVED_NARROW:
             log_peak, sums = starved_sums(from_nearest, precision, log_weights, nearest, spacing)
             lanes[LOG_SCALE + i] += log_peak
@@ -221,7 +221,7 @@ def next_four(lanes, i):
 
 
 @kernel(fastmath={"contract"})
-def _narrow_sums(from_nearest, precision, weights, nearest, spacing):
+def narrow_sums(from_nearest, precision, weights, nearest, spacing):
     """Both chains from the nearest component, until their terms are negligible."""
     q = math.exp(-spacing * spacing * precision)
     total, first, second, third = weights[nearest], 0.0, 0.0, 0.0

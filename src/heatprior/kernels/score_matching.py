@@ -49,6 +49,7 @@ from heatprior.kernels.chains import (
     starved_sums,
 )
 from heatprior.kernels.compiler import kernel, widest_vectors
+from heatprior.kernels.single_score_matching import single_score_derivatives, single_weight_gradient
 
 COEFFICIENT, MEAN = SUM0, SUM1  # lanes of the second loop, which has no use for sums
 
@@ -113,10 +114,15 @@ def score_derivatives(
     *,
     want_derivatives: bool = True,
 ) -> ScoreDerivatives:
-    """The kernel of `score_derivatives_plain`, in float64; derivatives that are not wanted are empty arrays."""
+    """The kernel of `score_derivatives_plain`, in the precision of the responses; what is not wanted is empty."""
     weights = np.exp(log_weights)
     derivative = responses if want_derivatives else responses[:0]
     results = ScoreDerivatives(*(np.empty_like(like) for like in (responses, derivative, derivative, responses)))
+    if responses.dtype == np.float32:
+        chains = np.ascontiguousarray(chains_from_the_middle(weights)[:, :, 0], np.float32)
+        lowest, spacing = float(means[0]), float(means[1] - means[0])
+        single_score_derivatives(responses, variances, log_weights, weights, chains, lowest, spacing, *results)
+        return results
     _score_derivatives(
         responses,
         variances,
@@ -140,7 +146,8 @@ def weight_gradient(
 ) -> FloatArray:
     """The kernel of `weight_gradient_plain`; `derivatives` are those of the same responses."""
     gradient = np.empty_like(log_weights)
-    _weight_gradient(
+    compiled = single_weight_gradient if responses.dtype == np.float32 else _weight_gradient
+    compiled(
         responses,
         variances,
         coefficients,

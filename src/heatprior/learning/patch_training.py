@@ -195,10 +195,10 @@ class Training(StepByStep):
 
         def piece(number: int) -> NoisyBatch:
             rng = np.random.default_rng([self.config.seed, step, number])
-            clean = self.source.draw(int(counts[number]), rng)
-            noise = rng.standard_normal(clean.shape)
+            clean = self.source.draw(int(counts[number]), rng).astype(np.float32)
+            noise = rng.standard_normal(clean.shape, np.float32)
             place = 1.0 - rng.random(clean.shape[1])  # in (0, 1], so that sigma is never zero
-            sigma = np.asarray(low * (high / low) ** place if logarithmic else low + (high - low) * place)
+            sigma = np.asarray(low * (high / low) ** place if logarithmic else low + (high - low) * place, np.float32)
             clean -= clean.mean(axis=0)
             noise -= noise.mean(axis=0)
             return NoisyBatch(clean, noise, sigma)

@@ -4,7 +4,8 @@ For clean patches x, noise n and y = x + sigma n the residual is r = x − y −
 r = −sigma n − sigma² Kᵀ phi(K y), and the loss the mean of ‖r‖² / sigma². The paper writes a plain norm and no weight;
 a square is meant, and the weight makes every noise level count alike (docs/math.md).
 
-Patches are columns here, (a, n), and the filters rows, (J, a), so that every product is one matrix product.
+Patches are columns here, (a, n), and the filters rows, (J, a), so that every product is one matrix product. Sums over
+patches and the point itself are in float64; what is done to single patches, in the type of the batch.
 """
 
 from __future__ import annotations
@@ -23,7 +24,10 @@ from heatprior.log_sums import log_softmax
 
 @dataclass(frozen=True)
 class NoisyBatch:
-    """Clean patches and unit noise, (a, n) each, and the noise level of each patch, (n,), above zero."""
+    """Clean patches and unit noise, (a, n) each, and the noise level of each patch, (n,), above zero.
+
+    All are of one type: in float32 the loss is twice as fast and right to seven digits, its gradients to five.
+    """
 
     clean: FloatArray
     noise: FloatArray
@@ -76,36 +80,38 @@ class _Piece:
 
     def __init__(self, batch: NoisyBatch) -> None:
         self._batch = batch
+        self._variance_of_noise = batch.sigma**2
         self._noisy: FloatArray | None = None
-        self._filters: FloatArray | None = None
-        self._responses = self._noise_variances = np.empty((0, 0))
+        self._given: FloatArray | None = None
+        self._filters = self._responses = self._noise_variances = np.empty((0, 0), batch.clean.dtype)
 
     def sums(
         self, filters: FloatArray, log_weights: FloatArray, means: FloatArray, blocks: Sequence[int]
     ) -> tuple[float, Point]:
         """The sum of the losses, and its gradients in the blocks."""
         batch = self._batch
-        variance_of_noise = batch.sigma**2
         if self._noisy is None:
             self._noisy = batch.clean + batch.sigma * batch.noise
-        if filters is not self._filters:
-            self._filters = filters
-            self._responses = filters @ self._noisy  # (J, n)
-            self._noise_variances = (filters**2).sum(axis=1)[:, None] * variance_of_noise
-        responses, variances = self._responses, (means[1] - means[0]) ** 2 + self._noise_variances
+        if filters is not self._given:
+            self._given, self._filters = filters, np.asarray(filters, batch.clean.dtype)
+            self._responses = self._filters @ self._noisy  # (J, n)
+            self._noise_variances = (self._filters**2).sum(axis=1)[:, None] * self._variance_of_noise
+        own, responses = self._filters, self._responses
+        variances = self._noise_variances + np.square(means[1] - means[0], dtype=batch.clean.dtype)
         derivatives = score_derivatives(responses, variances, log_weights, means, want_derivatives=FILTERS in blocks)
-        back = filters.T @ derivatives.score  # Kᵀ phi, (a, n)
+        back = own.T @ derivatives.score  # Kᵀ phi, (a, n)
         loss = error_to_gradient(back, batch.noise, batch.sigma)  # now ∂loss/∂(Kᵀ phi)
         if not blocks:
             return loss, []
 
-        back_scores = filters @ back  # ∂loss/∂phi, (J, n)
+        back_scores = own @ back  # ∂loss/∂phi, (J, n)
         gradients: Point = []
         if FILTERS in blocks:
-            gradient = derivatives.score @ back.T
-            gradient += np.multiply(back_scores, derivatives.in_response, out=derivatives.in_response) @ self._noisy.T
+            products = derivatives.score @ back.T
+            products += np.multiply(back_scores, derivatives.in_response, out=derivatives.in_response) @ self._noisy.T
             by_variance = np.multiply(back_scores, derivatives.in_variance, out=derivatives.in_variance)
-            gradient += 2.0 * filters * (by_variance @ variance_of_noise)[:, None]
+            gradient = 2.0 * filters * (by_variance @ self._variance_of_noise)[:, None]
+            gradient += products
             gradients.append(gradient)
         if LOGITS in blocks:
             gradients.append(weight_gradient(responses, variances, back_scores, derivatives, log_weights, means))
