@@ -2,8 +2,9 @@
 
 The network is FFDNet as published for grey images, 15 layers of 64 channels on the half-size grid, with random weights,
 since only its time is of interest; in torch, on one thread. Times are of the processor, the shortest of some runs, so
-that other work on the machine disturbs them less. experiments/speed_quality.py draws them. With --side the picture is
-another: a trial, which writes nothing.
+that other work on the machine disturbs them less; the network and the two faster qualities run in turns, since a
+processor's speed changes by the minute. experiments/speed_quality.py draws them. With --name the record is another, for
+another processor; with --side so is the picture: a trial, which writes nothing.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ from heatprior.kernels.threads import products_in_one_thread
 from heatprior.restoration.qualities import QUALITIES
 
 SIDE = 512
-REPEATS = 7
+REPEATS, TURNS = 7, 20
+NETWORK = "FFDNet's architecture"
 LAYERS, CHANNELS = 15, 64
 SLOW = ("bm3d", "heatprior patch15 hqs", "mixture, adapted, two scales", "best")  # timed once
 
@@ -64,44 +66,51 @@ def through(network: nn.Sequential, noisy: FloatArray) -> Any:
         return F.pixel_shuffle(network(torch.cat([parts, level], 1)), 2)
 
 
-def processor_seconds(work: Callable[[], object], repeats: int = REPEATS) -> float:
-    """The shortest time on the processor of some runs, after one that compiles."""
-    if repeats > 1:
-        work()
-    times = []
-    for _ in range(repeats):
-        begin = time.process_time()
-        work()
-        times.append(time.process_time() - begin)
-    return min(times)
+def processor_seconds(*works: Callable[[], object], repeats: int = REPEATS) -> list[float]:
+    """The shortest time on the processor of some runs of each, in turns, after one that compiles."""
+    shortest = [float("inf")] * len(works)
+    for turn in range(repeats + (repeats > 1)):
+        for number, work in enumerate(works):
+            begin = time.process_time()
+            work()
+            if turn or repeats == 1:
+                shortest[number] = min(shortest[number], time.process_time() - begin)
+    return shortest
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--side", type=int, default=SIDE, help="of the picture, in pixels")
-    side = parser.parse_args().side
+    parser.add_argument("--name", default="front", help="of the record")
+    given = parser.parse_args()
+    side = given.side
     torch.manual_seed(SEED)
     torch.set_num_threads(1)
     on_cores(1)
     clean, noisy = picture(side, side)
     network, megapixels = ffdnet(), clean.size / 1e6
     with products_in_one_thread():
-        of_network = processor_seconds(lambda: through(network, noisy)) / megapixels
-        rows: dict[str, dict[str, float]] = {"FFDNet's architecture": {"seconds_per_megapixel": of_network}}
-        jobs: dict[str, Callable[[], FloatArray]] = {
-            name: partial(denoise, noisy, SIGMA, white=1.0, **choice)
-            for name, choice in {**{quality: {"quality": quality} for quality in QUALITIES}, **PRIORS}.items()
+        jobs: dict[str, Callable[[], Any]] = {
+            NETWORK: lambda: through(network, noisy),
+            **{
+                name: partial(denoise, noisy, SIGMA, white=1.0, **choice)
+                for name, choice in {**{quality: {"quality": quality} for quality in QUALITIES}, **PRIORS}.items()
+            },
+            **peers(noisy),
         }
-        for name, job in {**jobs, **peers(noisy)}.items():
-            taken = processor_seconds(job, 1 if name in SLOW else REPEATS)
-            rows[name] = {"seconds_per_megapixel": taken / megapixels}
-            if name in QUALITIES:
-                rows[name]["psnr"] = psnr(job(), clean)
+        in_turns = (NETWORK, "default", "fast")
+        taken = dict(zip(in_turns, processor_seconds(*(jobs[name] for name in in_turns), repeats=TURNS), strict=True))
+        for name in jobs.keys() - taken.keys():
+            (taken[name],) = processor_seconds(jobs[name], repeats=1 if name in SLOW else REPEATS)
+        rows = {name: {"seconds_per_megapixel": taken[name] / megapixels} for name in jobs}
+        for name in QUALITIES:
+            rows[name]["psnr"] = psnr(jobs[name](), clean)
+    of_network = rows[NETWORK]["seconds_per_megapixel"]
     for name, row in rows.items():
         row["over_ffdnet"] = row["seconds_per_megapixel"] / of_network
         print(f"{name:24} {row['seconds_per_megapixel']:7.3f} s/Mpx {row['over_ffdnet']:7.3f} of FFDNet's", flush=True)
     if side == SIDE:
-        write_result("front", {"seed": SEED, "sigma": SIGMA, "side": side, "one_core": rows})
+        write_result(given.name, {"seed": SEED, "sigma": SIGMA, "side": side, "one_core": rows})
 
 
 if __name__ == "__main__":
