@@ -4,7 +4,7 @@ The network is FFDNet as published for grey images, 15 layers of 64 channels on 
 since only its time is of interest; in torch, on one thread. Times are of the processor, the shortest of some runs, so
 that other work on the machine disturbs them less; the network and the two faster qualities run in turns, since a
 processor's speed changes by the minute. experiments/speed_quality.py draws them. With --name the record is another, for
-another processor; with --side so is the picture: a trial, which writes nothing.
+another processor; --side changes the picture: a trial, which writes nothing.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def main() -> None:
         }
         in_turns = (NETWORK, "default", "fast")
         taken = dict(zip(in_turns, processor_seconds(*(jobs[name] for name in in_turns), repeats=TURNS), strict=True))
-        for name in jobs.keys() - taken.keys():
+        for name in [name for name in jobs if name not in taken]:
             (taken[name],) = processor_seconds(jobs[name], repeats=1 if name in SLOW else REPEATS)
         rows = {name: {"seconds_per_megapixel": taken[name] / megapixels} for name in jobs}
         for name in QUALITIES:

@@ -1,9 +1,9 @@
 """One training step of the 7×7 prior, batch 3,200, beside the same step written plainly with torch's autograd.
 
 Both draw nothing: the batch is given. A step is the loss, its gradient in filters and logits, Adam's update and the
-projection with B = 3. Both compute in float32, heatprior sums over patches in float64. Of iPALM four steps are timed,
-one of which checks its bound. At last whole trainings with the paper's settings, drawing of patches and noise included:
-60 steps, told as hours for 100,000.
+projection with B = 3. Both compute in float32, but heatprior adds up pieces of the batch in float64. Of iPALM four
+steps are timed, one of which checks its bound. At last whole trainings with the paper's settings, drawing of patches
+and noise included: 60 steps, told as hours for 100,000.
 """
 
 from __future__ import annotations

@@ -135,7 +135,7 @@ def test_a_bound_that_is_checked_at_every_fourth_step_leads_to_the_same_minimum(
         _, point = optimizer.step(point, Objective(value, objective.gradient, objective.projections))
     assert sorted(set(checked)) == list(range(0, 2000, 4))
     assert distance_from_kkt(objective, point) < 1e-5  # as with a check at every step, above
-    never = IPalm.begin(start(), check_every=10**9)  # the control: without checks, L only falls
+    never = IPalm.begin(start(), check_every=10**9)  # the control: after the first step, L only falls
     with np.errstate(over="ignore", invalid="ignore"):
         assert not distance_from_kkt(objective, run(objective, start(), 2000, never)) < 1e-5
 
@@ -169,3 +169,10 @@ def test_it_is_deterministic_and_goes_on_from_its_state_with_the_same_bits(check
     for one, two, three in zip(first, again, resumed, strict=True):
         np.testing.assert_array_equal(one, two)
         np.testing.assert_array_equal(one, three)
+
+
+def test_a_state_from_before_steps_were_counted_is_checked_at_every_step():
+    state = IPalm.begin(start(), check_every=4).state()
+    del state["counts"]
+    optimizer = IPalm.from_state(state)
+    assert (optimizer.check_every, optimizer.done) == (1, 0)

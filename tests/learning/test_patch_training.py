@@ -168,8 +168,13 @@ def test_the_next_batch_is_drawn_while_a_step_works(optimizer, monkeypatch):
 def test_batches_drawn_ahead_are_those_of_their_steps():
     drawn = []
     batches = prefetching.Prefetched(lambda step: drawn.append(step) or 10 * step, 5)
-    assert [batches.of_step(step) for step in (0, 1, 2, 4, 0)] == [0, 10, 20, 40, 0]
+    for step in (0, 1, 2, 4, 0):
+        assert batches.of_step(step) == 10 * step
+        for _ in range(2):  # the second time it has begun already
+            batches.begin(step + 1)
+    assert batches.of_step(3) == 30  # not the one that was begun
     assert max(drawn) < 5  # nothing beyond the last step
+    assert drawn.count(2) == 1
 
 
 def test_a_source_or_a_state_of_another_size_is_refused():

@@ -83,7 +83,7 @@ def test_a_piece_that_mistakes_its_place_for_the_next_pixel_differs(monkeypatch)
     monkeypatch.setattr(Grid, "of_piece", lambda grid, shape, corner: of_piece(grid, shape, (corner[0], corner[1] + 1)))
     way, wanted = Way(prior, "hqs", SHAPE, 1), (slice(40, 75), slice(170, 340))
     denoised = way.denoise(image[way.reads(wanted)], ConstantNoise(0.1), wanted)
-    # By far more than rounding, which one processor does as in the whole and another does not.
+    # Much more than rounding, which differs between processors.
     assert np.abs(denoised - whole[wanted]).max() > 1e-3
 
 

@@ -268,6 +268,37 @@ def starved_exponent(component, from_nearest, precision, log_weights, nearest, s
 
 
 @kernel(fastmath={"contract"})
+def add_narrow(from_nearest, precision, coefficient, from_mean, weights, nearest, spacing, gradient):
+    """gradient_l += a w_l g_l (mu_l − E[mu]) of one response, along chains from its nearest component.
+
+    `coefficient` a is over Σ w_l g_l, with g_l relative to the nearest Gaussian; `from_mean` is mu_nearest − E[mu].
+    """
+    gradient[nearest] += coefficient * weights[nearest] * from_mean
+    q = math.exp(-spacing * spacing * precision)
+    for direction in (1, -1):
+        if not 0 <= nearest + direction < weights.size:
+            continue
+        k = direction
+        ratio = math.exp((direction * from_nearest - 0.5 * spacing) * spacing * precision)
+        term = ratio
+        while 0 <= nearest + k < weights.size and term > NEGLIGIBLE:
+            gradient[nearest + k] += coefficient * weights[nearest + k] * term * (from_mean + k * spacing)
+            ratio *= q
+            term *= ratio
+            k += direction
+
+
+@kernel
+def add_starved(from_nearest, precision, coefficient, from_mean, log_weights, nearest, spacing, gradient):
+    """The same by log-sum-exp over all components; `coefficient` is that of responsibilities."""
+    log_peak, sums = starved_sums(from_nearest, precision, log_weights, nearest, spacing)
+    for component in range(log_weights.size):
+        exponent = starved_exponent(component, from_nearest, precision, log_weights, nearest, spacing)
+        rho = math.exp(exponent - log_peak) / sums[0]
+        gradient[component] += coefficient * rho * (from_mean + (component - nearest) * spacing)
+
+
+@kernel(fastmath={"contract"})
 def exp_in_place(x):
     """exp(x) for −700 < x < 700 to 4e-16, written so that the compiler makes SIMD code of it."""
     exponent_bits = np.empty(x.size, np.int64)

@@ -8,12 +8,12 @@ where phi'' = (third central moment of mu) / s⁶, and then, for coefficients a 
 
     Σ_n a_n ∂phi(u_n)/∂ζ_l = Σ_n (a_n / s_n²) rho_nl (mu_l − E_n[mu]).
 
-Responses are (J, n) here. The chains are those of chains.py; `…_plain` are the numpy twins.
+Responses are (J, n) here, in float64, with the chains of chains.py, or in float32: single_score_matching.py. `…_plain`
+are the numpy twins.
 """
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 import numpy as np
@@ -27,7 +27,6 @@ from heatprior.kernels.chains import (
     IS_NARROW,
     IS_STARVED,
     IS_WIDE,
-    NEGLIGIBLE,
     ORIGIN,
     PRECISION,
     START,
@@ -37,6 +36,8 @@ from heatprior.kernels.chains import (
     SUM3,
     UNROLL,
     U,
+    add_narrow,
+    add_starved,
     chains_from_the_middle,
     component_sums,
     fill_lanes,
@@ -45,8 +46,6 @@ from heatprior.kernels.chains import (
     prepare_chains,
     start_downward,
     start_upward,
-    starved_exponent,
-    starved_sums,
 )
 from heatprior.kernels.compiler import kernel, widest_vectors
 from heatprior.kernels.single_score_matching import single_score_derivatives, single_weight_gradient
@@ -57,7 +56,7 @@ COEFFICIENT, MEAN = SUM0, SUM1  # lanes of the second loop, which has no use for
 class ScoreDerivatives(NamedTuple):
     """phi and its derivatives in the response and in the variance, (J, n) each.
 
-    `totals` is psi over the Gaussian of the component nearest to u, or 0 where that is too small for its reciprocal:
+    `totals` is psi over the Gaussian of the component nearest to u, or 0 where that was not summed along a chain:
     `weight_gradient` goes on from it.
     """
 
@@ -257,10 +256,15 @@ def _weight_gradient(u, s2, coefficients, score, totals, log_weights, weights, l
             special = _fill_coefficients(lanes, s2[j, here], coefficients[j, here], score[j, here], totals[j, here])
             for i in range(rows if special else 0):
                 if lanes[CASE + i] != IS_WIDE:
+                    nearest = nearest_component(lanes[U + i], lowest, spacing, last)
+                    from_nearest, precision, a = lanes[FROM_NEAREST + i], lanes[PRECISION + i], lanes[COEFFICIENT + i]
+                    from_mean = lowest + nearest * spacing - lanes[MEAN + i]
                     if lanes[CASE + i] == IS_NARROW:
-                        _add_narrow(lanes, i, weights[j], lowest, spacing, gradient[j])
+                        add_narrow(from_nearest, precision, a, from_mean, weights[j], nearest, spacing, gradient[j])
                     else:
-                        _add_starved(lanes, i, log_weights[j], lowest, spacing, gradient[j])
+                        add_starved(
+                            from_nearest, precision, a, from_mean, log_weights[j], nearest, spacing, gradient[j]
+                        )
                     lanes[START + i] = 0.0  # its chain stays at zero
             if any_wide:
                 start_upward(lanes, rows)
@@ -302,37 +306,3 @@ def _walk_and_collect(lanes, count, middle, sums):
         sums[1, k + 1] += b1
         sums[1, k + 2] += b2
         sums[1, k + 3] += b3
-
-
-@kernel(fastmath={"contract"})
-def _add_narrow(lanes, i, weights, lowest, spacing, gradient):
-    """Add one response's part by chains from its nearest component."""
-    from_nearest, precision = lanes[FROM_NEAREST + i], lanes[PRECISION + i]
-    nearest = nearest_component(lanes[U + i], lowest, spacing, weights.size - 1)
-    from_mean = lowest + nearest * spacing - lanes[MEAN + i]
-    gradient[nearest] += lanes[COEFFICIENT + i] * weights[nearest] * from_mean
-    q = math.exp(-spacing * spacing * precision)
-    for direction in (1, -1):
-        if not 0 <= nearest + direction < weights.size:
-            continue
-        k = direction
-        ratio = math.exp((direction * from_nearest - 0.5 * spacing) * spacing * precision)
-        term = ratio
-        while 0 <= nearest + k < weights.size and term > NEGLIGIBLE:
-            weighted = lanes[COEFFICIENT + i] * weights[nearest + k] * term
-            gradient[nearest + k] += weighted * (from_mean + k * spacing)
-            ratio *= q
-            term *= ratio
-            k += direction
-
-
-@kernel
-def _add_starved(lanes, i, log_weights, lowest, spacing, gradient):
-    """Add one response's part by log-sum-exp over all components."""
-    from_nearest, precision = lanes[FROM_NEAREST + i], lanes[PRECISION + i]
-    nearest = nearest_component(lanes[U + i], lowest, spacing, log_weights.size - 1)
-    log_peak, sums = starved_sums(from_nearest, precision, log_weights, nearest, spacing)
-    for component in range(log_weights.size):
-        exponent = starved_exponent(component, from_nearest, precision, log_weights, nearest, spacing)
-        rho = math.exp(exponent - log_peak) / sums[0]
-        gradient[component] += lanes[COEFFICIENT + i] * rho * (lowest + component * spacing - lanes[MEAN + i])

@@ -182,7 +182,7 @@ def _peaks_of_levels(squares, energies, full, k, levels, numbers, columns, found
         found[i] = peak(squares[i], energies[i], full.gains[level, k], full.rest[level, k], full.constants[level, k])
 
 
-@kernel
+@kernel(fastmath=FAST)
 def _energies(patches, whitening):
     """|y|² of patches (n, a) without their mean, in coordinates in which the noise is white: (n,)."""
     widest_vectors()

@@ -16,23 +16,30 @@ UNLIKELY = np.float32(16.0)  # a contrast that is e^16 times less likely than th
 
 
 @kernel
-def shrink_at_one_level(u, tables, k, level, room, kept, counts):
-    """`_shrink` for every row of u (n, m), by products; `room` and `kept` are room, `counts` (n,) what it returns."""
+def shrink_at_one_level(u, tables, k, level, parts, kept, counts):
+    """`_shrink` for every row of u (n, m), by products; `parts` and `kept` are room, `counts` (n,) what it returns."""
     rows, axes = u.shape
     gains, keeps = tables.gains[level, k, :, :axes], tables.keeps[level, k, :, :axes]
-    parts, factors = room[: rows * len(gains)].reshape((rows, len(gains))), kept[: u.size].reshape(u.shape)
-    _multiply(u.reshape(-1), u.reshape(-1), factors.reshape(-1))
-    np.dot(factors, np.ascontiguousarray(gains.T), parts)
-    _to_probabilities(parts, tables.constants[level, k], tables.confidences[k], counts)
-    np.dot(parts, np.ascontiguousarray(keeps), factors)
-    _multiply(u.reshape(-1), factors.reshape(-1), u.reshape(-1))
+    logs, factors = parts[: rows * len(gains)].reshape((rows, len(gains))), kept[: u.size].reshape(u.shape)
+    _square_into(u.reshape(-1), factors.reshape(-1))
+    np.dot(factors, np.ascontiguousarray(gains.T), logs)
+    _to_probabilities(logs, tables.constants[level, k], tables.confidences[k], counts)
+    np.dot(logs, np.ascontiguousarray(keeps), factors)
+    _scale(u.reshape(-1), factors.reshape(-1))
 
 
 @kernel(fastmath=FAST)
-def _multiply(values, factors, products):
+def _square_into(values, squares):
     widest_vectors()
     for i in range(len(values)):
-        products[i] = values[i] * factors[i]
+        squares[i] = values[i] * values[i]
+
+
+@kernel(fastmath=FAST)
+def _scale(values, factors):
+    widest_vectors()
+    for i in range(len(values)):
+        values[i] *= factors[i]
 
 
 @kernel(fastmath=FAST)

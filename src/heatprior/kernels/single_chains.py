@@ -2,19 +2,20 @@
 
 The chains of chains.py, from the middle of the grid to its ends, with the narrower range of float32: a term below 1e-20
 of the Gaussian nearest to u is dropped, and a response whose chain would have to start below exp(−40), or whose sum is
-below 1e-13, is `remote`: one in a thousand or so, summed in float64 by itself. A chain of sixty steps loses a
-digit or two of seven: to learn from random batches, that is far below chance. The twins are those of score_matching.py.
+below 1e-13, is `remote`: a few in a thousand, each summed by itself in float64. A chain of sixty steps loses
+two digits of seven, far below the noise of random batches; a longer one loses more, with the square of its length.
+The twins are those of score_matching.py.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from heatprior.kernels.chains import UNROLL
 from heatprior.kernels.clamping import clamped
 from heatprior.kernels.compiler import kernel, widest_vectors
 
 BLOCK = 512  # responses of one expert whose lanes stay in the L1 cache together
-UNROLL = 4
 U, PRECISION, START, SLOPE, HALF, TERM = range(0, 6 * BLOCK, BLOCK)
 RATIO, SUM0, SUM1, SUM2, SUM3, REMOTE, BUFFER_LENGTH = range(6 * BLOCK, 13 * BLOCK, BLOCK)
 COEFFICIENT, SHIFTED = SUM0, SUM1  # of the gradient, which has no use for sums

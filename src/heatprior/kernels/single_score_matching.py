@@ -6,7 +6,15 @@ import math
 
 import numpy as np
 
-from heatprior.kernels.chains import STARVED_NARROW, narrow_sums, nearest_component, starved_exponent, starved_sums
+from heatprior.kernels.chains import (
+    STARVED_NARROW,
+    UNROLL,
+    add_narrow,
+    add_starved,
+    narrow_sums,
+    nearest_component,
+    starved_sums,
+)
 from heatprior.kernels.compiler import kernel, widest_vectors
 from heatprior.kernels.single_chains import (
     A_HALF,
@@ -24,7 +32,6 @@ from heatprior.kernels.single_chains import (
     SUM3,
     THREE,
     TWO,
-    UNROLL,
     ZERO,
     U,
     face,
@@ -32,8 +39,6 @@ from heatprior.kernels.single_chains import (
     single_sums,
     start_lanes,
 )
-
-REACH = 13.0  # standard deviations from which on a component has no part: exp(−13² / 2) is 2e-37
 
 
 @kernel(fastmath={"contract"})
@@ -93,7 +98,7 @@ def _remote(response, variance, log_weights, weights, lowest, spacing):
     nearest = nearest_component(u, lowest, spacing, log_weights.size - 1)
     origin = lowest + nearest * spacing
     sums = narrow_sums(u - origin, precision, weights, nearest, spacing)
-    if math.isnan(u) or not sums[0] > STARVED_NARROW:
+    if math.isnan(u * precision) or not sums[0] > STARVED_NARROW:
         _, sums = starved_sums(u - origin, precision, log_weights, nearest, spacing)
     offset, square, cube = sums[1] / sums[0], sums[2] / sums[0], sums[3] / sums[0]
     spread = (square - offset * offset) * spacing**2
@@ -187,16 +192,17 @@ def _walk_and_collect(lanes, count, sums):
 
 @kernel
 def _add_remote(response, variance, coefficient, log_weights, weights, lowest, spacing, gradient):
-    """Add one response's part, in float64: Σ over components near it, or over all by log-sum-exp."""
+    """Add one response's part, in float64."""
     u, precision = np.float64(response), 1.0 / np.float64(variance)
     nearest = nearest_component(u, lowest, spacing, log_weights.size - 1)
     from_nearest = u - (lowest + nearest * spacing)
-    sums, log_scale = narrow_sums(from_nearest, precision, weights, nearest, spacing), 0.0
-    reach = int(REACH / (spacing * math.sqrt(precision))) + 1
-    if not sums[0] > STARVED_NARROW:
-        log_scale, sums = starved_sums(from_nearest, precision, log_weights, nearest, spacing)
-        reach = log_weights.size
-    factor, mean = np.float64(coefficient) * precision * spacing / sums[0], sums[1] / sums[0]
-    for component in range(max(0, nearest - reach), min(log_weights.size, nearest + reach + 1)):
-        exponent = starved_exponent(component, from_nearest, precision, log_weights, nearest, spacing)
-        gradient[component] += factor * math.exp(exponent - log_scale) * (component - nearest - mean)
+    of_scores = np.float64(coefficient) * precision
+    sums = narrow_sums(from_nearest, precision, weights, nearest, spacing)
+    if sums[0] > STARVED_NARROW and not math.isnan(from_nearest * precision):
+        per_total = 1.0 / sums[0]
+        from_mean = -sums[1] * per_total * spacing
+        add_narrow(from_nearest, precision, of_scores * per_total, from_mean, weights, nearest, spacing, gradient)
+    else:
+        _, sums = starved_sums(from_nearest, precision, log_weights, nearest, spacing)
+        from_mean = -sums[1] / sums[0] * spacing
+        add_starved(from_nearest, precision, of_scores, from_mean, log_weights, nearest, spacing, gradient)

@@ -20,13 +20,15 @@ import numpy as np
 from heatprior.arrays import FloatArray
 from heatprior.learning.objective import Objective, Point
 
-SLACK = 1e-9  # of the bound, relative to f: near a minimum both sides agree to rounding, which must not stall the step
+# Of the bound, relative to f: near a minimum both sides agree to rounding, which must not stall the step. In float32
+# rounding is larger, 1e-8, but random batches keep away from a minimum: there the bound has a margin of 1e-4 and more.
+SLACK = 1e-9
 MOST_BACKTRACKS = 60
 
 
 @dataclass
 class IPalm:
-    """The state between two steps: the previous point and the Lipschitz constant of each block."""
+    """The state between two steps: the previous point, the Lipschitz constants of the blocks, the steps done."""
 
     previous: Point
     lipschitz: FloatArray

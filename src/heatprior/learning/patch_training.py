@@ -22,7 +22,7 @@ from heatprior.learning.logs import COLUMNS
 from heatprior.learning.objective import Objective, Point
 from heatprior.learning.prefetching import Prefetched
 from heatprior.learning.projections import project_orthogonal
-from heatprior.learning.score_matching import NoisyBatch, ScoreMatching
+from heatprior.learning.score_matching import MOST_IN_SINGLE, NoisyBatch, ScoreMatching
 from heatprior.learning.settings import MOST_STEPS, Validated, keep_finite, keep_whole
 from heatprior.learning.steps import StepByStep
 from heatprior.learning.validation import Validation
@@ -165,9 +165,15 @@ class Training(StepByStep):
 
     def _step(self) -> float:
         loss = ScoreMatching(self._batches.of_step(self.done), self.config.reach)
+
+        def gradient(point: Point, block: int | None) -> tuple[float, Point]:
+            found = loss.gradient(point, block)
+            self._batches.begin(self.done + 1)  # a gradient takes all cores, the projection after it only one
+            return found
+
         try:
             with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # what comes of it is looked at below
-                value, self.point = self._moved(Objective(loss.value, loss.gradient, (self._project, None)))
+                value, self.point = self._moved(Objective(loss.value, gradient, (self._project, None)))
             bounded = all(np.abs(block).max() < DIVERGED for block in self.point)  # NaN is not
         except np.linalg.LinAlgError:
             bounded = False
@@ -192,13 +198,14 @@ class Training(StepByStep):
         low, high = self.config.sigma_min, self.config.sigma_max
         logarithmic = self.config.noise == "log"
         counts = np.diff(np.linspace(0, self.config.batch, PIECES + 1).astype(int))
+        dtype: type[np.floating[Any]] = np.float32 if self.config.components <= MOST_IN_SINGLE else np.float64
 
         def piece(number: int) -> NoisyBatch:
             rng = np.random.default_rng([self.config.seed, step, number])
-            clean = self.source.draw(int(counts[number]), rng).astype(np.float32)
-            noise = rng.standard_normal(clean.shape, np.float32)
+            clean = self.source.draw(int(counts[number]), rng).astype(dtype)
+            noise = rng.standard_normal(clean.shape, dtype)
             place = 1.0 - rng.random(clean.shape[1])  # in (0, 1], so that sigma is never zero
-            sigma = np.asarray(low * (high / low) ** place if logarithmic else low + (high - low) * place, np.float32)
+            sigma = np.asarray(low * (high / low) ** place if logarithmic else low + (high - low) * place, dtype)
             clean -= clean.mean(axis=0)
             noise -= noise.mean(axis=0)
             return NoisyBatch(clean, noise, sigma)
@@ -237,7 +244,5 @@ class Training(StepByStep):
         self._average = [state["average.filters"].copy(), state["average.logits"].copy()]
         self.done = int(state["done"][0])
         optimizer = {name.removeprefix("optimizer."): x for name, x in state.items() if name.startswith("optimizer.")}
-        self._optimizer = _OPTIMIZERS[self.config.optimizer].from_state(optimizer)
-
-
-_OPTIMIZERS: dict[str, type[OrthogonalAdam] | type[IPalm]] = {"adam": OrthogonalAdam, "ipalm": IPalm}
+        kind = OrthogonalAdam if self.config.optimizer == "adam" else IPalm
+        self._optimizer = kind.from_state(optimizer)
