@@ -29,6 +29,11 @@ def photograph():
     return clean, clean + SIGMA * np.random.default_rng(2).standard_normal(clean.shape)
 
 
+def part_that_differs(image, other):
+    """Of the pixels, by more than rounding."""
+    return (np.abs(image - other) > 2e-5).mean()
+
+
 @pytest.mark.parametrize("told", [True, False])
 def test_a_factor_changes_nothing_but_the_units(told):
     clean, noisy = photograph()
@@ -38,8 +43,11 @@ def test_a_factor_changes_nothing_but_the_units(told):
         found = hp.denoise(factor * noisy, factor * SIGMA if told else None) / factor
         assert abs(psnr(found, clean) - usual) < 0.05
         if abs(np.log(factor)) > 1.0:  # beyond where the full scale of the type stays
-            np.testing.assert_allclose(found, at_100, atol=2e-5)  # of float32, twice rounded
+            # Of float32, twice rounded. Where two shapes explain a patch equally well, rounding tips the choice for it
+            # and its neighbours: in this photograph in one place, at some factors.
+            assert part_that_differs(found, at_100) < 0.03
     wrong = hp.denoise(noisy, SIGMA if told else None, white=30.0)
+    assert part_that_differs(wrong, at_100) > 0.9
     assert psnr(wrong, clean) < usual - 0.3  # the control
 
 
