@@ -2,7 +2,7 @@
 
     python experiments/filters.py [--data DIR] [--quick] [--out DIR]
 
-The same as `heatprior reproduce --only filters7 --only filters15 --only single --only paper-training`.
+The same as `heatprior reproduce` with --only for each of filters7, filters15, single, paper-training7 and 15.
 """
 
 from __future__ import annotations
@@ -12,5 +12,5 @@ import sys
 from heatprior.cli import main
 
 if __name__ == "__main__":
-    items = ("filters7", "filters15", "single", "paper-training")
+    items = ("filters7", "filters15", "single", "paper-training7", "paper-training15")
     sys.exit(main(["reproduce", *(word for item in items for word in ("--only", item)), *sys.argv[1:]]))

@@ -29,6 +29,7 @@ PRIORS = {  # which in the paper
     "patch7": "patch7",
     "patch15": "patch15",
     "patch7-paper": "patch7",
+    "patch15-paper": "patch15",
     "denoise7": "patch7",
     "denoise15": "patch15",
 }

@@ -37,7 +37,7 @@ def reproduce(
         bool,
         typer.Option(
             "--retrain",
-            help="Retrain the priors instead of using the shipped ones; that of paper-training takes an hour or two.",
+            help="Retrain the priors instead of using the shipped ones; those of paper-training take hours.",
         ),
     ] = False,
     force: Annotated[bool, typer.Option("--force", help="Make again what is done.")] = False,

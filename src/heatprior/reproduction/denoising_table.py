@@ -19,14 +19,14 @@ from heatprior.data.trials import FIRST_SEED, LEVELS
 from heatprior.priors.protocol import DiffusedPrior
 from heatprior.reproduction.bench import BSD68, Bench
 from heatprior.reproduction.item import Check, Finding, Item, Picture, Settings, Table
-from heatprior.reproduction.plots import BLACK, BLUE, GREEN, ORANGE, RED, panels
+from heatprior.reproduction.plots import BLACK, BLUE, GREEN, GREY, ORANGE, RED, panels
 from heatprior.reproduction.published import OTHERS, OTHERS_PARAMETERS, PARAMETERS, TABLE1
 from heatprior.restoration.denoising import denoise
 from heatprior.restoration.evaluation import Summary, evaluate, summarise
 
 CLOSE = 0.05  # dB below the paper that still count as reproduced
 METHODS = {"eb": "EB-PA", "hqs": "HQS"}
-COLOURS, MARKERS = (BLUE, RED, GREEN, ORANGE, BLACK), "osD^v"
+COLOURS, MARKERS = (BLUE, RED, GREEN, ORANGE, BLACK, GREY), "osD^vP"
 AVERAGED = (
     "Training finds the best posterior mean of single patches; but overlapping patches are averaged afterwards, and "
     "averages prefer harder shrinkage (experiments/thresholding.py measures it). The schedules of splitting were "
@@ -60,8 +60,12 @@ class Row(NamedTuple):
 
 ROWS = (
     *(Row(prior, method, TABLE1[prior][method]) for prior in ("patch7", "patch15") for method in METHODS),
-    *(Row("patch7-paper", method, TABLE1["patch7"][method], AS_IN_THE_PAPER) for method in METHODS),
-    *(Row(f"denoise{b}", method, TABLE1[f"patch{b}"][method], FINE_TUNED) for b in (7, 15) for method in METHODS),
+    *(
+        Row(prior.format(size), method, TABLE1[f"patch{size}"][method], reason)
+        for prior, reason in (("patch{}-paper", AS_IN_THE_PAPER), ("denoise{}", FINE_TUNED))
+        for size in (7, 15)
+        for method in METHODS
+    ),
 )
 
 
@@ -170,7 +174,7 @@ def _drawn(rows: Sequence[Row], psnr: FloatArray, *, is_whole: bool) -> Figure:
     priors = list(dict.fromkeys(row.prior for row, _ in kept))  # each has its colour and its marker, full for EB-PA
     places = np.arange(len(LEVELS))
     for number, (row, values) in enumerate(kept):
-        shift = 0.08 * (number - 0.5 * (len(kept) - 1))
+        shift = 0.8 * ((number + 0.5) / len(kept) - 0.5)
         heights = _gains(row, values) if is_whole else values
         which = priors.index(row.prior) % len(MARKERS)
         inside = COLOURS[which] if row.method == "eb" else "white"

@@ -38,16 +38,16 @@ FAR = (
 )
 
 
-def of_prior(multi: str, bench: Bench, settings: Settings) -> Finding:
+def of_priors(multi: str, single: str, bench: Bench, settings: Settings) -> Finding:
     """NMSE_κ, the sum over the filters, for both priors on the same patches."""
-    priors = {name: bench.prior(name) for name in (multi, SINGLE)}
+    priors = {name: bench.prior(name) for name in (multi, single)}
     size = priors[multi].filters.size
     patches = bench.clean_patches(size, settings["patches"], SEED)
     sums: dict[str, FloatArray] = {}
     for number, (name, prior) in enumerate(priors.items()):
         bench.progress(0.1 + 0.4 * number)
         sums[name] = np.sum(each_discrepancy(prior, patches, SIGMAS, KAPPAS), axis=0)  # (sigmas, kappas, 2)
-    ratio = sums[SINGLE][..., 0] / sums[multi][..., 0]
+    ratio = sums[single][..., 0] / sums[multi][..., 0]
     figures: dict[str, Any] = {
         "sigmas": SIGMAS,
         "kappas": KAPPAS,
@@ -58,12 +58,12 @@ def of_prior(multi: str, bench: Bench, settings: Settings) -> Finding:
         "single_over_multi": ratio.tolist(),
     }
     picture = Picture(
-        _drawn(multi, sums),
-        f"NMSE_κ over √(2t): {multi}, trained at many noise levels (solid), against {SINGLE}, trained at σ = "
+        _drawn(sums),
+        f"NMSE_κ over √(2t): {multi}, trained at many noise levels (solid), against {single}, trained at σ = "
         f"{SINGLE_SIGMA} (dashed). Dotted: what the finite number of patches alone would give.",
     )
     small = SMALL_KAPPA if multi == MULTI else OTHER_TRAINING
-    return Finding(figures, _checks(ratio, small), [picture], [_table(multi, sums, ratio)])
+    return Finding(figures, _checks(ratio, small), [picture], [_table(sums, ratio)])
 
 
 def _checks(ratio: FloatArray, small_kappa: str) -> list[Check]:
@@ -99,10 +99,11 @@ def _checks(ratio: FloatArray, small_kappa: str) -> list[Check]:
     ]
 
 
-def _drawn(multi: str, sums: dict[str, FloatArray]) -> Figure:
+def _drawn(sums: dict[str, FloatArray]) -> Figure:
+    multi, single = sums
     figure, (axes,) = panels(1, 1, (8.0, 4.6))
     for column, (kappa, colour) in enumerate(zip(KAPPAS, (BLUE, ORANGE, GREEN), strict=True)):
-        for name, style in ((multi, "-"), (SINGLE, "--")):
+        for name, style in ((multi, "-"), (single, "--")):
             label = f"{name}, κ = {kappa:g}"
             axes.semilogy(SIGMAS, sums[name][:, column, 0], style, color=colour, marker=".", markersize=5, label=label)
     axes.semilogy(SIGMAS, sums[multi][:, 0, 1], ":", color=GREY, label="chance, κ = 0.005")
@@ -112,11 +113,11 @@ def _drawn(multi: str, sums: dict[str, FloatArray]) -> Figure:
     return figure
 
 
-def _table(multi: str, sums: dict[str, FloatArray], ratio: FloatArray) -> Table:
+def _table(sums: dict[str, FloatArray], ratio: FloatArray) -> Table:
     shown: Sequence[int] = [SIGMAS.index(sigma) for sigma in SHOWN]
     rows = []
     for column, kappa in enumerate(KAPPAS):
-        for name in (multi, SINGLE):
+        for name in sums:
             rows.append([f"{name}, κ = {kappa:g}", *(f"{sums[name][row, column, 0]:.1e}" for row in shown)])
         rows.append([f"single over multi, κ = {kappa:g}", *(f"{ratio[row, column]:.2f}" for row in shown)])
     return Table("NMSE_κ, sum over the filters", ["σ", *(f"{sigma:g}" for sigma in SHOWN)], rows)
@@ -129,7 +130,7 @@ DISCREPANCY = Item(
     "“Training for multiple noise scales improves the performance”, also at σ = 0.02, “especially in low-density "
     "regions, which is apparent when κ is small”; when κ is large, the models only diverge when σ becomes "
     "relatively large.",
-    partial(of_prior, MULTI),
+    partial(of_priors, MULTI, SINGLE),
     {"patches": 1_000_000},
     {"patches": 200_000},
     (MULTI, SINGLE),

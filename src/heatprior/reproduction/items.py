@@ -9,12 +9,25 @@ from heatprior.reproduction.discrepancy import DISCREPANCY
 from heatprior.reproduction.heat_equation import HEAT
 from heatprior.reproduction.item import Item
 from heatprior.reproduction.noise_surface import NOISE
-from heatprior.reproduction.paper_training import PAPER_TRAINING
+from heatprior.reproduction.paper_training import PAPER_TRAINING7, PAPER_TRAINING15
 from heatprior.reproduction.potentials import FILTERS7, FILTERS15, SINGLE
 from heatprior.reproduction.projection import PROJECTION
 from heatprior.reproduction.samples import SAMPLES
 
-ITEMS = (FILTERS7, SAMPLES, TABLE, BLIND, NOISE, PROJECTION, HEAT, SINGLE, DISCREPANCY, FILTERS15, PAPER_TRAINING)
+ITEMS = (
+    FILTERS7,
+    SAMPLES,
+    TABLE,
+    BLIND,
+    NOISE,
+    PROJECTION,
+    HEAT,
+    SINGLE,
+    DISCREPANCY,
+    FILTERS15,
+    PAPER_TRAINING7,
+    PAPER_TRAINING15,
+)
 
 
 def chosen(names: list[str]) -> list[Item]:
