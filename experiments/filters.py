@@ -2,7 +2,7 @@
 
     python experiments/filters.py [--data DIR] [--quick] [--out DIR]
 
-The same as `heatprior reproduce` with --only for each of filters7, filters15, single, paper-training7 and 15.
+The same as `heatprior reproduce` with `--only` for each of the items in `items`.
 """
 
 from __future__ import annotations

@@ -133,7 +133,7 @@ def main() -> None:
     PatchPrior(prior.filters, prior.experts, {**prior.card, CARD_ENTRY: entry}).save(
         FOLDER / f"{options.name}.safetensors"
     )
-    settings = {name: value for name, value in vars(options).items() if name != "data"}
+    settings = {name: value for name, value in vars(options).items() if name != "data"} | {"steps": steps}
     write_record(
         Path(__file__).parent / "results" / f"schedules-{options.name}.json", {"settings": settings, "rows": rows}
     )

@@ -37,7 +37,7 @@ def reproduce(
         bool,
         typer.Option(
             "--retrain",
-            help="Retrain the priors instead of using the shipped ones; those of paper-training take hours.",
+            help="Retrain the priors instead of using the shipped ones; those of paper-training7 and 15 take hours.",
         ),
     ] = False,
     force: Annotated[bool, typer.Option("--force", help="Make again what is done.")] = False,

@@ -61,8 +61,8 @@ class Row(NamedTuple):
 ROWS = (
     *(Row(prior, method, TABLE1[prior][method]) for prior in ("patch7", "patch15") for method in METHODS),
     *(
-        Row(prior.format(size), method, TABLE1[f"patch{size}"][method], reason)
-        for prior, reason in (("patch{}-paper", AS_IN_THE_PAPER), ("denoise{}", FINE_TUNED))
+        Row(pattern.format(size), method, TABLE1[f"patch{size}"][method], reason)
+        for pattern, reason in (("patch{}-paper", AS_IN_THE_PAPER), ("denoise{}", FINE_TUNED))
         for size in (7, 15)
         for method in METHODS
     ),

@@ -28,7 +28,7 @@ SMALL_KAPPA = (
     "wrong than there."
 )
 OTHER_TRAINING = (
-    "The two were not trained alike: the single level by Adam for a thousand steps, from a start with heavy tails. So "
+    "The two were not trained alike: the single level by Adam, in fewer steps, from a start with heavy tails. So "
     "more than the number of levels is compared."
 )
 OWN_LEVEL = "At its own noise level the single-level prior is at its best, and all its training went there."

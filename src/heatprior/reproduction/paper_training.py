@@ -1,7 +1,7 @@
-"""The paper's training in full, 100,000 steps of iPALM from the paper's start, held to the claims of the shorter one.
+"""The paper's training in full, 100,000 steps of iPALM from its start, held to the same claims as the shorter ones.
 
-`patch7` and `patch15` were trained for minutes, by Adam, with noise levels uniform in their logarithm, from a start
-with heavy tails. Whether that matters is seen here.
+`patch7` and `patch15` were trained in thousands of steps, by Adam, with noise levels uniform in their logarithm, from a
+start with heavy tails. Whether that matters is seen here.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ def _item(size: int, filters: int, patches: int, drawn: int) -> Item:
         f"paper-training{size}",
         f"Trained as in the paper, {size}×{size}",
         "section 4 (numerical results)",
-        "100,000 steps of iPALM on batches of 3,200 patches, σ uniform from 0 to 0.4. Held to the same claims as the "
-        "prior above: of Figures 1 and 2, and of the discrepancy.",
+        "100,000 steps of iPALM on batches of 3,200 patches, σ uniform from 0 to 0.4. Held to the same claims as "
+        f"patch{size}: of Figures 1 and 2, and of the discrepancy.",
         partial(of_size, size),
         {"patches": patches, "filters": filters, "samples": drawn},
         {"patches": patches // 5, "filters": filters, "samples": drawn // 5},

@@ -36,8 +36,8 @@ INDEPENDENT = (
     "many small and a few large ones; noise covers the difference. It is the model of the paper, not the training."
 )
 WEAK = (
-    "Of the filters, with norms from {least:.2f} to {largest:.2f}, that of norm {worst:.2f} is the worst. Noise hardly "
-    "changes the responses of a weak filter, so the loss of denoising says little about its expert."
+    "The worst filter has norm {worst:.2f}; all have {least:.2f} to {largest:.2f}. Noise hardly changes the responses "
+    "of weak filters, so the loss of denoising says little about their experts."
 )
 
 
@@ -73,6 +73,7 @@ def of_prior(name: str, bench: Bench, settings: Settings) -> Finding:
         "seed": SEED,
         "level": SIGNIFICANCE,
         "strongest_filter_spread": spread,
+        "worst_filter_norm": float(prior.filters.norms[tests.responses[1:].max(axis=0).argmax()]),  # where σ > 0
         **{name: _summary(one) for name, one in (("samples", tests), ("other_patches_of_images", controls))},
     }
     size = prior.filters.size
@@ -91,7 +92,7 @@ def of_prior(name: str, bench: Bench, settings: Settings) -> Finding:
             "-distances",
         ),
     ]
-    return Finding(figures, _checks(prior, tests, controls, spread, count), pictures, [_table(figures)])
+    return Finding(figures, _checks(prior, tests, controls, figures), pictures, [_table(figures)])
 
 
 def _noisy(bench: Bench, prior: PatchPrior, count: int, seed: int) -> list[FloatArray]:
@@ -138,15 +139,16 @@ def _summary(tests: _Tests) -> dict[str, Any]:
     }
 
 
-def _checks(prior: PatchPrior, tests: _Tests, controls: _Tests, spread: list[float], count: int) -> list[Check]:
+def _checks(prior: PatchPrior, tests: _Tests, controls: _Tests, figures: dict[str, Any]) -> list[Check]:
+    spread, count = figures["strongest_filter_spread"], figures["patches"]
     worst, of_control = tests.responses.max(axis=1), float(controls.responses.max())
     seen = rejected(tests.response_p)
     told = ", ".join(f"{value:.3f}" for value in worst)
     norms = ", ".join(f"{value:.3f}" for value in tests.norms)
     at = f"at σ = {', '.join(f'{sigma:g}' for sigma in SIGMAS)}"
-    strengths = prior.filters.norms
-    worst_filter = tests.responses[1:].max(axis=0).argmax()  # where there is noise
-    weak = WEAK.format(least=strengths.min(), largest=strengths.max(), worst=strengths[worst_filter])
+    weak = WEAK.format(
+        worst=figures["worst_filter_norm"], least=prior.filters.norms.min(), largest=prior.filters.norms.max()
+    )
     return [
         Check(
             f"A good match over a wide range of t: Kolmogorov–Smirnov distance of the responses at most {GOOD} for "
