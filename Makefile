@@ -10,16 +10,23 @@ OLDEST := numba==0.61.0 numpy==1.26.4 scipy==1.13.1  # the lower bounds of pypro
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test test-app test-napari test-large test-torch test-deepinv oldest check docs wheel bench fuzz kills baseline clean same-python with-torch with-deepinv
+.PHONY: help demo paper test quick test-app test-napari test-large test-torch test-deepinv oldest check docs wheel bench fuzz kills baseline clean same-python with-torch with-deepinv
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: $(VENV)/installed-base ## Denoise a photograph: out/demo.png
-	@$(BIN)/python experiments/demo.py out
+	@$(BIN)/python examples/demo.py out
+
+paper: $(VENV)/installed-base ## Make every figure and table of the paper and judge its claims (ARGS=--quick)
+	$(BIN)/python -m paper $(ARGS)
 
 test: $(VENV)/installed-test ## Run the tests on all cores (ARGS="-k name" is handed to pytest)
 	$(BIN)/python -m pytest -n auto --dist worksteal $(ARGS)
+
+QUICK := tests/test_laws.py tests/test_quality.py tests/test_architecture.py tests/restoration/test_denoise.py
+quick: $(VENV)/installed-test ## Run the laws and the main paths, in less than a minute
+	$(BIN)/python -m pytest -n auto --dist worksteal $(QUICK) $(ARGS)
 
 test-torch: ## Run the tests of heatprior.torch in an environment of their own
 	@$(MAKE) --no-print-directory VENV=.venv-torch with-torch
@@ -37,7 +44,7 @@ oldest: ## Run the tests of the kernels with the oldest numba, numpy and scipy t
 # An environment of its own: dask and zarr must not be what the rest leans on.
 test-large: ## Run the tests of dask arrays and zarr stores
 	@$(MAKE) --no-print-directory VENV=.venv-large .venv-large/installed-large,test
-	.venv-large/bin/python -m pytest tests/large tests/restoration/test_pieces.py $(ARGS)
+	.venv-large/bin/python -m pytest tests/large tests/restoration/test_pipeline.py $(ARGS)
 
 test-app: ## Test the page in a real Chromium, in an environment of its own
 	@tests/browser/run "$(PYTHON)" $(ARGS)
@@ -64,7 +71,7 @@ wheel: ## Build wheel and source archive, check them, and denoise with the wheel
 	.venv-docs/bin/twine check --strict dist/*
 	"$(PYTHON)" -m venv out/wheel
 	out/wheel/bin/python -m pip install --quiet --disable-pip-version-check dist/*.whl
-	cp experiments/demo.py out/wheel && cd out/wheel && bin/python demo.py shown
+	cp examples/demo.py out/wheel && cd out/wheel && bin/python demo.py shown
 	@ls -l dist
 
 fuzz: $(VENV)/installed-test ## Give mutated files and odd arguments to the command line for a minute (SECONDS=600)
@@ -85,7 +92,7 @@ bench: $(VENV)/installed-bench ## Measure speed and memory
 
 clean: ## Remove the virtual environments, caches and outputs
 	rm -rf $(VENV) .venv-app .venv-napari .venv-large .venv-torch .venv-deepinv .venv-oldest .venv-docs docs/generated out build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
-	find src tests plugins benchmarks experiments -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+	find src paper tests plugins benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
 # One empty file for each set of extras that is installed; a newer pyproject.toml asks for it again.
 $(VENV)/installed-%: pyproject.toml $(VENV)/made | same-python

@@ -117,7 +117,7 @@ def main() -> None:
             for name, values in moves.items()
         },
     }
-    write_result("app", result)
+    write_result("bench_app", result)
     print(result["drop_to_first_view_seconds"], result["strength_to_view_seconds"])
 
 

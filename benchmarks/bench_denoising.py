@@ -28,14 +28,14 @@ from heatprior.data.trials import psnr
 from heatprior.kernels.patch_averaging import LANES
 from heatprior.kernels.patches import extract
 from heatprior.kernels.threads import products_in_one_thread
-from heatprior.priors.handmade import dct_prior
 from heatprior.priors.patch_step import response_tables
-from heatprior.zoo import load_patch_prior, names
+from heatprior.zoo import load_patch_prior
 
 SEED = 0
 SIGMA = 25 / 255
 RUNS = (272, 320, 352, 400)  # columns of the bare products, of which the fastest counts; more than 425 are twice slower
 LARGE_SIDE = 10_000
+STEPS = {"eb": 1, "hqs": None}
 Job = Callable[[], object]
 
 
@@ -48,8 +48,7 @@ def main() -> None:
     if arguments.large:
         print(json.dumps(large(arguments.large, arguments.side)))
         return
-    priors = {"patch7": load_patch_prior("patch7")}
-    priors |= {"patch15": load_patch_prior("patch15")} if "patch15" in names() else {"dct15 (by hand)": dct_prior(15)}
+    priors = {name: load_patch_prior(name) for name in ("patch7", "patch15")}
     result: dict[str, Any] = {
         "seed": SEED,
         "sigma": SIGMA,
@@ -65,7 +64,7 @@ def main() -> None:
             end=" ",
         )
         print(f"above the start, of an image of {row['megabytes_of_image']:.0f} MB")
-    write_result("denoising", result)
+    write_result("bench_denoising", result)
 
 
 def picture(rows: int, columns: int) -> tuple[FloatArray, FloatArray]:
@@ -128,7 +127,7 @@ def ratio_to_products(name: str, prior: PatchPrior) -> dict[str, float]:
     side = 1024 if prior.filters.size < 10 else 400
     _, noisy = picture(side, side)
     megapixels = noisy.size / 1e6
-    jobs: list[Job] = [partial(denoise, noisy, SIGMA, prior=prior, method="eb")]
+    jobs: list[Job] = [partial(denoise, noisy, SIGMA, prior=prior, steps=1)]
     jobs += [whole_products(prior, noisy)]
     jobs += [partial(response_tables.__wrapped__, prior, SIGMA)]
     jobs += [products(prior, noisy.size, columns) for columns in RUNS]
@@ -155,7 +154,7 @@ def one_core(priors: dict[str, PatchPrior], *, with_peers: bool) -> dict[str, di
     jobs: dict[str, Callable[[], FloatArray]] = {}
     for name, prior in priors.items():
         for method in ("eb", "hqs"):
-            jobs[f"heatprior {name} {method}"] = partial(denoise, noisy, SIGMA, prior=prior, method=method)
+            jobs[f"heatprior {name} {method}"] = partial(denoise, noisy, SIGMA, prior=prior, steps=STEPS[method])
     if with_peers:
         jobs |= peers(noisy)
     rows = {}
@@ -214,7 +213,7 @@ def two_cores() -> dict[str, float]:
         for _ in range(6 if method == "eb" else 3):
             for cores, found in times.items():  # in turns, so that both meet the same disturbances
                 on_cores(cores)
-                found.append(seconds(partial(denoise, noisy, SIGMA, prior="patch7", method=method), 1))
+                found.append(seconds(partial(denoise, noisy, SIGMA, prior="patch7", steps=STEPS[method]), 1))
         rows[method] = min(times[1]) / min(times[2])
         print(f"{method}: two cores are {rows[method]:.2f} times as fast as one")
     return rows
@@ -229,11 +228,11 @@ def in_fresh_process(method: str, side: int) -> dict[str, float]:
 def large(method: str, side: int) -> dict[str, float]:
     on_cores(1)
     _, small = picture(1024, 1024)
-    denoise(small[:64, :64], SIGMA, prior="patch7", method=method)  # compiles
-    time_small = seconds(lambda: denoise(small, SIGMA, prior="patch7", method=method))
+    denoise(small[:64, :64], SIGMA, prior="patch7", steps=STEPS[method])  # compiles
+    time_small = seconds(lambda: denoise(small, SIGMA, prior="patch7", steps=STEPS[method]))
     _, noisy = picture(side, side)
     before, highest = memory_now(), peak_memory()
-    time = seconds(lambda: denoise(noisy, SIGMA, prior="patch7", method=method), 1)
+    time = seconds(lambda: denoise(noisy, SIGMA, prior="patch7", steps=STEPS[method]), 1)
     return {
         "megapixels": noisy.size / 1e6,
         "megabytes_of_image": noisy.nbytes / MEGABYTE,

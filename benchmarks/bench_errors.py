@@ -23,7 +23,7 @@ REPEATS = 5
 OPTIONS: dict[str, dict[str, Any]] = {
     "default": {"quality": "default"},
     "fast": {"quality": "fast"},
-    "patch7, one step": {"prior": "patch7", "method": "eb"},
+    "patch7, one step": {"prior": "patch7", "steps": 1},
 }
 
 
@@ -48,7 +48,7 @@ def main() -> None:
             plain, both = times[1:].min(axis=0)  # the first compiled
             rows[name] = {"seconds": float(plain), "with_errors": float(both), "extra": float(both / plain - 1.0)}
             print(f"{name:18} {plain:.3f} s, with errors {both:.3f} s: {both / plain - 1.0:.2f} of it more", flush=True)
-    write_result("errors", {"side": SIDE, "seed": SEED, "threads": 1, "rows": rows})
+    write_result("bench_errors", {"side": SIDE, "seed": SEED, "threads": 1, "rows": rows})
 
 
 if __name__ == "__main__":

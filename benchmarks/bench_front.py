@@ -3,8 +3,8 @@
 The network is FFDNet as published for grey images, 15 layers of 64 channels on the half-size grid, with random weights,
 since only its time is of interest; in torch, on one thread. Times are of the processor, the shortest of some runs, so
 that other work on the machine disturbs them less; the network and the two faster qualities run in turns, since a
-processor's speed changes by the minute. experiments/speed_quality.py draws them. With --name the record is another, for
-another processor; --side changes the picture: a trial, which writes nothing.
+processor's speed changes by the minute. paper/evaluations/speed_quality.py draws them. With --name the record is
+another, for another processor; --side changes the picture: a trial, which writes nothing.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from typing import Any
 import torch
 import torch.nn.functional as F  # noqa: N812
 from bench_denoising import SEED, SIGMA, on_cores, peers, picture
-from measure import write_result
+from measure import denoise_at, prior_called, write_result
 from torch import nn
 
-from heatprior import denoise
+from heatprior import denoise, load
 from heatprior.arrays import FloatArray
 from heatprior.data.trials import psnr
 from heatprior.kernels.threads import products_in_one_thread
-from heatprior.restoration.qualities import QUALITIES
+from heatprior.restoration.presets import PRESETS
 
 SIDE = 512
 REPEATS, TURNS = 7, 20
@@ -35,16 +35,17 @@ LAYERS, CHANNELS = 15, 64
 SLOW = ("bm3d", "heatprior patch15 hqs", "mixture, adapted, two scales", "best")  # timed once
 
 # By the names in the records of their PSNR; at one scale, as those were measured, unless the name says otherwise.
+# Scales are none for one step.
 PRIORS: dict[str, dict[str, Any]] = {
     **{
-        f"heatprior {prior} {method}": {"prior": prior, "method": method, "scales": 1}
+        f"heatprior {prior} {method}": {"prior": prior, "scales": scales}
         for prior in ("patch7", "patch15", "wavelet", "wavelet-density", "conv")
-        for method in ("eb", "hqs")
+        for method, scales in (("eb", 0), ("hqs", 1))
     },
-    "mixture, one step": {"prior": "mixture", "method": "eb"},
+    "mixture, one step": {"prior": "mixture", "scales": 0},
     "mixture": {"prior": "mixture", "scales": 1},
     "mixture, two scales": {"prior": "mixture", "scales": 2},
-    "mixture, adapted, two scales": {"prior": "mixture", "scales": 2, "adapt": True},
+    "mixture, adapted, two scales": {"prior": "mixture", "scales": 2, "adapted": True},
     "epll, HQS": {"prior": "epll", "scales": 1},
 }
 
@@ -81,7 +82,7 @@ def processor_seconds(*works: Callable[[], object], repeats: int = REPEATS) -> l
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--side", type=int, default=SIDE, help="of the picture, in pixels")
-    parser.add_argument("--name", default="front", help="of the record")
+    parser.add_argument("--name", default="bench_front", help="of the record")
     given = parser.parse_args()
     side = given.side
     torch.manual_seed(SEED)
@@ -92,9 +93,10 @@ def main() -> None:
     with products_in_one_thread():
         jobs: dict[str, Callable[[], Any]] = {
             NETWORK: lambda: through(network, noisy),
+            **{quality: partial(denoise, noisy, SIGMA, white=1.0, quality=quality) for quality in PRESETS},
             **{
-                name: partial(denoise, noisy, SIGMA, white=1.0, **choice)
-                for name, choice in {**{quality: {"quality": quality} for quality in QUALITIES}, **PRIORS}.items()
+                name: partial(denoise_at, noisy, SIGMA, **{**choice, "prior": load(prior_called(choice["prior"]))})
+                for name, choice in PRIORS.items()
             },
             **peers(noisy),
         }
@@ -103,7 +105,7 @@ def main() -> None:
         for name in [name for name in jobs if name not in taken]:
             (taken[name],) = processor_seconds(jobs[name], repeats=1 if name in SLOW else REPEATS)
         rows = {name: {"seconds_per_megapixel": taken[name] / megapixels} for name in jobs}
-        for name in QUALITIES:
+        for name in PRESETS:
             rows[name]["psnr"] = psnr(jobs[name](), clean)
     of_network = rows[NETWORK]["seconds_per_megapixel"]
     for name, row in rows.items():

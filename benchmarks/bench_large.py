@@ -10,9 +10,9 @@ an `--idle` machine blocks per second are compared too. `--tasks` counts tasks t
     python benchmarks/bench_large.py FOLDER --make
     python benchmarks/bench_large.py FOLDER
     for workers in 1 2 1 2; do
-        python benchmarks/bench_large.py FOLDER --side 16384 --idle --workers $workers --result large-workers
+        python benchmarks/bench_large.py FOLDER --side 16384 --idle --workers $workers --result bench_large-workers
     done
-    python benchmarks/bench_large.py FOLDER --side 16384 --tasks --result large-workers
+    python benchmarks/bench_large.py FOLDER --side 16384 --tasks --result bench_large-workers
 
 Costs are compared in processor time, between the first block and the last, which other work on the machine disturbs
 less; it still does, so each slice of the large image is followed by the small one, in the same company.
@@ -46,8 +46,7 @@ def make(path: Path, side: int, seed: int = 0) -> None:
     import zarr
     from skimage import data
 
-    from heatprior.large.ngff import attributes_of_image
-    from heatprior.large.pyramid import shapes_of_levels
+    from heatprior.large.stores import attributes_of_image, shapes_of_levels
 
     if path.exists():
         return
@@ -121,11 +120,11 @@ def denoise_once(source: Path, target: Path, workers: int, longest: float) -> No
     When the first block is begun workers are there, and have compiled; what is interrupted at the end of a slice is
     done again in the next, and counts as time.
     """
-    from heatprior.large.files import Settings, denoise_store
-    from heatprior.large.stores import opened
-    from heatprior.restoration.qualities import prior_name
+    from heatprior.large.files import denoise_store
+    from heatprior.large.stores import open_node
+    from heatprior.restoration.denoising import Settings
 
-    side = int(opened(source, "0").shape[0])
+    side = int(open_node(source, "0").shape[0])
     told: list[tuple[float, float, int]] = []
 
     def note(done: int, _: int) -> None:
@@ -135,7 +134,7 @@ def denoise_once(source: Path, target: Path, workers: int, longest: float) -> No
 
     finished = True
     try:
-        denoise_store(source, target, Settings(prior_name("fast")), workers=workers, told=note)
+        denoise_store(source, target, Settings(quality="fast"), workers=workers, told=note)
     except TimeIsUpError:
         finished = False
     seconds, processor, blocks = (last - first for first, last in zip(told[0], told[-1], strict=True))
@@ -287,7 +286,7 @@ def main() -> None:
     parser.add_argument("--make", action="store_true", help="make the images and no more")
     parser.add_argument("--tasks", action="store_true", help="count tasks that do nothing, and no more")
     parser.add_argument("--record", action="store_true", help="write the JSON of what was measured, and no more")
-    parser.add_argument("--result", default="large")
+    parser.add_argument("--result", default="bench_large")
     parser.add_argument("--once", nargs=4, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.once:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 from bench_denoising import CORES, SEED, SIGMA, on_cores, picture
-from measure import seconds, write_result
+from measure import denoise_at, prior_called, seconds, write_result
 from numpy.typing import ArrayLike
 
 from heatprior import GaussianMixturePrior, InvalidInputError, denoise, load
@@ -23,20 +23,20 @@ from heatprior.data.trials import psnr
 from heatprior.kernels.candidates import CANDIDATES
 from heatprior.kernels.patches import average, extract
 from heatprior.kernels.threads import products_in_one_thread
-from heatprior.noise_model import ConstantNoise
+from heatprior.noise_value import ConstantNoise
 from heatprior.priors.mixture_step import COMPARED, NEGLIGIBLE, step_of_mixture
 
 SIDE = 512
 CROP = 256  # pixels of a side of what the plain evaluation gets: it is slow
 CHUNK = 1024  # patches that the plain evaluation does at a time: as fast as 256, and a fifth faster than 8192
 PRIORS = ("mixture", "epll")
-RECIPES: dict[str, dict[str, Any]] = {
-    "mixture, one step": {"prior": "mixture", "method": "eb"},
+RECIPES: dict[str, dict[str, Any]] = {  # scales are none for one step
+    "mixture, one step": {"prior": "mixture", "scales": 0},
     "mixture": {"prior": "mixture", "scales": 1},
     "mixture, two scales": {"prior": "mixture", "scales": 2},
-    "mixture, adapted": {"prior": "mixture", "scales": 1, "adapt": True},
-    "mixture, adapted, two scales": {"prior": "mixture", "scales": 2, "adapt": True},
-    "epll, one step": {"prior": "epll", "method": "eb"},
+    "mixture, adapted": {"prior": "mixture", "scales": 1, "adapted": True},
+    "mixture, adapted, two scales": {"prior": "mixture", "scales": 2, "adapted": True},
+    "epll, one step": {"prior": "epll", "scales": 0},
     "epll, HQS": {"prior": "epll", "scales": 1},
 }
 
@@ -56,11 +56,11 @@ def main() -> None:
             "two_cores": two_cores(priors["mixture"], 2 * side),
         }
     if side == SIDE:
-        write_result("mixture", result)
+        write_result("bench_mixture", result)
 
 
 def mixture(name: str) -> GaussianMixturePrior:
-    prior = load(name)
+    prior = load(prior_called(name))
     if not isinstance(prior, GaussianMixturePrior):
         raise InvalidInputError(f"{name} is a {type(prior).__name__}; expected a mixture")
     return prior
@@ -72,7 +72,7 @@ def one_core(priors: Mapping[str, GaussianMixturePrior], side: int) -> dict[str,
     rows = {}
     print(f"{f'one core, {side}×{side}':42} s/Mpx     PSNR")
     for name, options in RECIPES.items():
-        job = partial(denoise, noisy, SIGMA, **{**options, "prior": priors[options["prior"]]})
+        job = partial(denoise_at, noisy, SIGMA, **{**options, "prior": priors[options["prior"]]})
         time, denoised = measured(job)
         rows[name] = {"seconds_per_megapixel": time / (clean.size / 1e6), "psnr": psnr(denoised, clean)}
         print(f"{name:40} {rows[name]['seconds_per_megapixel']:7.3f} {rows[name]['psnr']:8.3f}", flush=True)
@@ -144,7 +144,7 @@ def against_exact(name: str, prior: GaussianMixturePrior, side: int) -> dict[str
         means = posterior_means(prior, extract(noisy, prior.size), SIGMA)
         return average(means, (side, side), prior.size)
 
-    fast_time, fast = measured(partial(denoise, noisy, SIGMA, prior=prior, method="eb"))
+    fast_time, fast = measured(partial(denoise, noisy, SIGMA, prior=prior, steps=1))
     plain_time, exact = measured(plain, 1)
     shapes, axes = len(prior.covariances), prior.size**2
     best = psnr(one_step(prior, noisy, shapes, 0.0, axes), clean)
@@ -152,7 +152,7 @@ def against_exact(name: str, prior: GaussianMixturePrior, side: int) -> dict[str
     along_main_axes = psnr(one_step(prior, noisy, shapes, 0.0, COMPARED), clean)
     guided = psnr(one_step(prior, noisy, CANDIDATES, 0.0, axes), clean)
     splitting = {
-        way: psnr(denoise(noisy, SIGMA, prior=model, scales=1), clean)
+        way: psnr(denoise_at(noisy, SIGMA, model, 1), clean)
         for way, model in (("fast", prior), ("exact", Exact(prior)))
     }
     lost = {
@@ -183,14 +183,8 @@ def one_step(
     prior: GaussianMixturePrior, noisy: FloatArray, candidates: int, negligible: float, compared: int
 ) -> FloatArray:
     """With these short cuts."""
-    result = noisy.copy()
-
-    def store(rows: slice, change: FloatArray) -> None:
-        result[rows] += change
-
     noise = ConstantNoise(SIGMA)
-    step_of_mixture(prior, noisy, noise, store, candidates=candidates, negligible=negligible, compared=compared)
-    return result
+    return step_of_mixture(prior, noisy, noise, candidates=candidates, negligible=negligible, compared=compared)
 
 
 def two_cores(prior: GaussianMixturePrior, side: int) -> dict[str, float]:
@@ -199,16 +193,16 @@ def two_cores(prior: GaussianMixturePrior, side: int) -> dict[str, float]:
         return {}
     _, noisy = picture(side, side)
     jobs: dict[str, dict[str, Any]] = {
-        "one step": {"method": "eb"},
+        "one step": {"scales": 0},
         "splitting": {"scales": 1},
-        "adapted, two scales": {"adapt": True, "scales": 2},
+        "adapted, two scales": {"scales": 2, "adapted": True},
     }
     rows = {}
     for name, options in jobs.items():
         times = []
         for cores in (1, 2):
             on_cores(cores)
-            times.append(seconds(partial(denoise, noisy, SIGMA, prior=prior, **options)))
+            times.append(seconds(partial(denoise_at, noisy, SIGMA, prior, **options)))
         rows[name] = times[0] / times[1]
         print(f"{name}: two cores are {rows[name]:.2f} times as fast as one")
     return rows

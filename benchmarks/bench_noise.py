@@ -1,6 +1,6 @@
 """Noise estimation of one picture on one core: seconds per megapixel, and over those of one EB-PA step.
 
-Also scikit-image's estimate_sigma, if PyWavelets is there. Writes benchmarks/results/noise.json.
+Also scikit-image's estimate_sigma, if PyWavelets is there. Writes records/bench_noise.json.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from measure import seconds, write_result
 from numba import set_num_threads
 from skimage import data, restoration
 
-from heatprior import denoise, estimate_noise, estimate_sigma, load, noise_map
+from heatprior import denoise, estimate_noise, estimate_sigma, load
 from heatprior.kernels.threads import products_in_one_thread
+from heatprior.noise.local_noise import noise_map
 
 SEED = 0
 SIGMA = 25 / 255
@@ -28,7 +29,7 @@ def main() -> None:
     noisy = (clean + SIGMA * np.random.default_rng(SEED).standard_normal(clean.shape)).astype(np.float32)
     prior = load("patch7")
     jobs: dict[str, Callable[[], object]] = {
-        "one step of empirical Bayes": lambda: denoise(noisy, SIGMA, prior=prior, method="eb"),
+        "one step of empirical Bayes": lambda: denoise(noisy, SIGMA, prior=prior, steps=1),
         "estimate_sigma": lambda: estimate_sigma(noisy, prior=prior),
         "noise_map": lambda: noise_map(noisy, prior=prior),
         "estimate_noise": lambda: estimate_noise(noisy, prior=prior),
@@ -44,7 +45,7 @@ def main() -> None:
     step = rows["one step of empirical Bayes"]
     for name, time in rows.items():
         print(f"{name:32} {time:8.3f} s per megapixel, {time / step:6.2f} of a step")
-    write_result("noise", {"seed": SEED, "megapixels": noisy.size / 1e6, "seconds_per_megapixel": rows})
+    write_result("bench_noise", {"seed": SEED, "megapixels": noisy.size / 1e6, "seconds_per_megapixel": rows})
 
 
 if __name__ == "__main__":

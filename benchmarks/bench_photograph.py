@@ -4,7 +4,7 @@
 
 The photograph is one of scikit-image, mirrored until it is large enough, with noise that was smoothed as cameras do.
 On all cores; the processor time of both parts, too, which hardly depends on what else runs. Writes
-benchmarks/results/photograph.json.
+records/bench_photograph.json.
 """
 
 from __future__ import annotations
@@ -12,21 +12,19 @@ from __future__ import annotations
 import argparse
 import os
 import time
-from pathlib import Path
 from typing import Any
 
 import numpy as np
+from measure import write_result
 from numpy.typing import NDArray
 from scipy.ndimage import gaussian_filter
 from skimage import data
 
 from heatprior.noise.estimation import estimate_noise
-from heatprior.records import write_record
 from heatprior.restoration.denoising import denoise
 
 SIGMA, SMOOTH = 12.0, 0.8
 WARM_UP = 96  # pixels of a side
-RESULT = Path(__file__).parent / "results" / "photograph.json"
 
 
 def photograph(megapixels: float) -> NDArray[np.uint8]:
@@ -47,13 +45,12 @@ def main() -> None:
     arguments = parser.parse_args()
     photo = photograph(arguments.megapixels)
     small = photo[:WARM_UP, :WARM_UP]
-    denoise(small, noise="correlated", channel_axis=-1)
+    denoise(small, channel_axis=-1)
     start, start_cpu = time.perf_counter(), time.process_time()
     report = estimate_noise(photo, channel_axis=-1)
     between, between_cpu = time.perf_counter(), time.process_time()
     print("estimating", round(between - start, 1), report.models[0], flush=True)
-    known: dict[str, Any] = {"sigma": report.sigma} if report.profile is None else {"noise": report.profile}
-    denoise(photo, **known, channel_axis=-1)
+    denoise(photo, report.sigma, channel_axis=-1)
     end, end_cpu = time.perf_counter(), time.process_time()
     record = {
         "megapixels": arguments.megapixels,
@@ -65,7 +62,7 @@ def main() -> None:
         "cpu_seconds_denoising": round(end_cpu - between_cpu, 1),
     }
     print(record)
-    write_record(RESULT, record)
+    write_result("bench_photograph", record)
 
 
 if __name__ == "__main__":

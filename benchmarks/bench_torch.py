@@ -19,7 +19,7 @@ from pathlib import Path
 import torch
 from bench_denoising import SEED, SIGMA, on_cores, picture
 from bench_patch_prior import MEGABYTE, memory_now
-from measure import write_result
+from measure import prior_called, write_result
 
 import heatprior.torch as ht
 from heatprior import denoise, load
@@ -45,11 +45,11 @@ def main() -> None:
     times = {name: beside_the_library(name, side) for name in PRIORS}
     memory = {name: {how: per_megapixel(name, how, side) for how in ("without", "with")} for name in WITH_GRADIENTS}
     if side == SIDE:
-        write_result("torch", {"seed": SEED, "sigma": SIGMA, "side": side, "times": times, "megabytes": memory})
+        write_result("bench_torch", {"seed": SEED, "sigma": SIGMA, "side": side, "times": times, "megabytes": memory})
 
 
 def beside_the_library(name: str, side: int) -> dict[str, float]:
-    prior, (_, noisy) = load(name), picture(side, side)
+    prior, (_, noisy) = load(prior_called(name)), picture(side, side)
     module, x = ht.from_prior(prior), torch.from_numpy(noisy)[None, None]
     jobs: dict[str, Callable[[], object]] = {
         "library": lambda: denoise(noisy, SIGMA, prior=prior),
@@ -80,12 +80,13 @@ def per_megapixel(name: str, how: str, side: int) -> dict[str, float]:
 
 def peak(name: str, how: str, side: int) -> float:
     """By how much memory rises at most, in megabytes, in one step on a picture; with gradients in the image."""
-    module, pictures = ht.load(name), [torch.from_numpy(picture(n, n)[1])[None, None] for n in (SMALL, side)]
+    module = ht.load(prior_called(name))
+    pictures = [torch.from_numpy(picture(n, n)[1])[None, None] for n in (SMALL, side)]
     before = 0.0
     for x in pictures:
         before = memory_now()
         Path("/proc/self/clear_refs").write_text("5")  # the peak so far is forgotten
-        clean = module.denoise(x.requires_grad_(how == "with"), SIGMA, "eb")
+        clean = module.denoise(x.requires_grad_(how == "with"), SIGMA, 1)
         if how == "with":
             clean.square().sum().backward()
     lines = Path("/proc/self/status").read_text().splitlines()

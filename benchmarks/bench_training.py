@@ -22,9 +22,7 @@ from threadpoolctl import threadpool_limits
 from heatprior import TrainingConfig
 from heatprior.arrays import FloatArray
 from heatprior.data.datasets import PatchSource
-from heatprior.learning.adam import OrthogonalAdam
-from heatprior.learning.ipalm import IPalm
-from heatprior.learning.objective import Objective
+from heatprior.learning.optimisers import IPalm, Objective, OrthogonalAdam
 from heatprior.learning.patch_training import CHECK_EVERY, Training
 from heatprior.learning.projections import project_orthogonal
 from heatprior.learning.score_matching import NoisyBatch, ScoreMatching
@@ -138,7 +136,7 @@ def main() -> None:
     }
     for name, hours in result["hours_for_100000_steps"].items():
         print(f"100,000 steps of {name}, drawing included, on two threads: {hours:.2f} hours")
-    write_result("training", result)
+    write_result("bench_training", result)
 
 
 def repeat(step: Callable[[], object], times: int) -> None:

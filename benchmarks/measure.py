@@ -7,9 +7,31 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from heatprior import adapt, denoise
+from heatprior.arrays import FloatArray
+from heatprior.priors.adapter import complete
+from heatprior.priors.protocol import DiffusedPrior
 from heatprior.records import write_record
+from heatprior.restoration.pipeline import Pipeline
 
-HERE = Path(__file__).parent
+ROOT = Path(__file__).parents[1]
+RECORDS = ROOT / "records"
+
+
+def prior_called(name: str) -> str:
+    """A prior as `heatprior.load` takes it: the path of an exhibit of the paper, or the name of a shipped one."""
+    exhibit = ROOT / "paper" / "priors" / f"{name}.safetensors"
+    return str(exhibit) if exhibit.is_file() else name
+
+
+def denoise_at(
+    noisy: FloatArray, sigma: float, prior: DiffusedPrior, scales: int, *, adapted: bool = False
+) -> FloatArray:
+    """By splitting at so many scales, or in one step if that is none; `adapted` to the image before."""
+    own = adapt(prior, noisy, sigma, white=1.0) if adapted else prior
+    if not scales:
+        return denoise(noisy, sigma, prior=own, steps=1, white=1.0)
+    return Pipeline(complete(own), (noisy.shape[0], noisy.shape[1]), most_scales=scales).denoise(noisy, sigma)
 
 
 def seconds(work: Callable[[], object], repeats: int = 3) -> float:
@@ -23,7 +45,7 @@ def seconds(work: Callable[[], object], repeats: int = 3) -> float:
 
 
 def write_result(name: str, result: dict[str, Any]) -> None:
-    """Write benchmarks/results/NAME.json."""
-    path = HERE / "results" / f"{name}.json"
+    """Write records/NAME.json."""
+    path = RECORDS / f"{name}.json"
     write_record(path, result)
-    print(f"written to {path.relative_to(HERE.parent)}")
+    print(f"written to {path.relative_to(ROOT)}")

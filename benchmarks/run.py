@@ -2,7 +2,7 @@
 
     python benchmarks/run.py [NAME ...]
 
-Each prints a table and writes benchmarks/results/NAME.json. Run nothing else meanwhile.
+Each prints a table and writes records/bench_NAME.json. Run nothing else meanwhile.
 """
 
 from __future__ import annotations

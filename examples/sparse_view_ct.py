@@ -2,9 +2,9 @@
 
     python examples/sparse_view_ct.py [--views 60] [--side 128] [-o ct.png]
 
-The operator is a sparse matrix, whose transpose is its exact adjoint (experiments/tomography.py). Three priors are
-compared: `tuned`, of natural images; a mixture trained here on images of the user's own kind, here random ellipses of
-constant grey, none of which is the phantom; and that one adapted to the image which it reconstructed.
+The operator is a sparse matrix, whose transpose is its exact adjoint (paper/evaluations/tomography.py). Three priors
+are compared: `tuned`, of natural images; a mixture trained here on images of the user's own kind, here random ellipses
+of constant grey, none of which is the phantom; and that one adapted to the image which it reconstructed.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from skimage import data, transform
 import heatprior as hp
 from heatprior.data.trials import psnr
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "experiments"))
-from ellipses import own_prior
-from tomography import projection_matrix
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from paper.evaluations.ellipses import own_prior
+from paper.evaluations.tomography import projection_matrix
 
 NOISE = 0.005  # over the largest sum along a ray
 REMAINING = 0.01  # of noise in a reconstruction, about, to which a prior is adapted

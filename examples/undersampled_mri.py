@@ -1,4 +1,4 @@
-"""Magnetic resonance imaging at 4-fold undersampling: one coil by `hp.Fourier`, four coils by a stacked operator.
+"""Magnetic resonance imaging at 4-fold undersampling: one coil by `hp.operators.Fourier`, four by a stacked operator.
 
     python examples/undersampled_mri.py [--side 128] [-o mri.png]
 
@@ -21,8 +21,8 @@ from skimage import data, transform
 import heatprior as hp
 from heatprior.data.trials import psnr
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "experiments"))
-from ellipses import own_prior
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from paper.evaluations.ellipses import own_prior
 
 SIGMA = 0.01
 
@@ -75,8 +75,8 @@ def main() -> None:
 
     y = seen * (np.fft.fft2(truth, norm="ortho") + noise(side, side))
     zero_filled = np.fft.ifft2(y, norm="ortho").real
-    single = hp.restore(y, hp.Fourier(seen), SIGMA)
-    own_kind = hp.restore(y, hp.Fourier(seen), SIGMA, prior=own_prior(side))
+    single = hp.restore(y, hp.operators.Fourier(seen), SIGMA)
+    own_kind = hp.restore(y, hp.operators.Fourier(seen), SIGMA, prior=own_prior(side))
     operator = coils(coil_maps(side), seen)
     stacked = operator.matvec(truth.reshape(-1)).reshape(4, side, side) + seen * noise(4, side, side)
     four = hp.restore(stacked, operator, SIGMA, shape=(side, side))

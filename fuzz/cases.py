@@ -11,11 +11,12 @@ from typing import NamedTuple
 
 from fuzz.command_lines import odd_command_line
 from fuzz.mutations import mutated
+from fuzz.places import odd_places, store
 from fuzz.seeds import MAKERS, Seed, seeds_of
 
 PRIOR = ("--prior", "dct3.safetensors")  # small: the work is in reading and writing
 IN_UNITS = ("fits", "dicom", "nifti")  # formats that may hold floats of any scale
-FAST = ("--sigma", "10", "--method", "eb")
+FAST = ("--sigma", "10")
 
 
 class Case(NamedTuple):
@@ -26,13 +27,16 @@ class Case(NamedTuple):
     outputs: tuple[str, ...] = ()
     kept: tuple[str, ...] | None = None  # files that may not change; None: all of them
     sound: tuple[str, ...] = ()  # outputs that must be there whatever else fails: those of files that are not mutated
+    links: tuple[tuple[str, str], ...] = ()  # names, and where they lead
 
     def write(self, folder: Path) -> None:
-        """Make the files."""
+        """Make the files and the links."""
         for name, content in self.files.items():
             path = folder / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content)
+        for name, place in self.links:
+            (folder / name).symlink_to(place)
 
 
 @cache
@@ -65,10 +69,10 @@ def sound_cases() -> list[Case]:
     cases = [
         Case({"image.png": picture}, ["denoise", "image.png", "-o", "out.png", *FAST, *PRIOR], ("out.png",)),
         Case({"image.png": picture}, ["noise", "image.png", "--noise", "constant"]),
-        Case({"images/image.png": picture}, ["evaluate", "images", "--sigma", "25", "--method", "eb", *PRIOR]),
+        Case({"images/image.png": picture}, ["evaluate", "images", "--sigma", "25", "--steps", "1", *PRIOR]),
         Case(
             {"image.png": picture, "map.npy": map_of_noise},
-            ["denoise", "image.png", "-o", "out.png", "--sigma", "map.npy", "--method", "eb", *PRIOR],
+            ["denoise", "image.png", "-o", "out.png", "--sigma", "map.npy", *PRIOR],
             ("out.png",),
         ),
     ]
@@ -85,6 +89,9 @@ def sound_cases() -> list[Case]:
                 arguments = ["denoise", f"image{suffix}", "-o", f"out{suffix}", *FAST, *PRIOR]
                 white = ["--white", "65535"] if target in IN_UNITS else []
                 cases.append(Case({f"image{suffix}": content}, [*arguments, *white], (f"out{suffix}",)))
+    if find_spec("zarr") and find_spec("distributed"):
+        files = {f"in.zarr/{name}": content for name, content in store(bytes(range(256)), 3).items()}
+        cases.append(Case(files, ["denoise", "in.zarr", "-o", "out.zarr", *FAST, *PRIOR]))
     for case in cases:
         case.files["dct3.safetensors"] = small_prior()
     return cases
@@ -107,7 +114,7 @@ def _image(target: str, random: Random) -> Case:
         outputs = (f"out/{name}", "out/sound.png")
         return Case(files, ["denoise", "images", "-o", "out", *FAST, *PRIOR], outputs, sound=outputs[1:])
     if draw < 0.15:
-        return Case({f"images/{name}": content}, ["evaluate", "images", "--sigma", "25", "--method", "eb", *PRIOR])
+        return Case({f"images/{name}": content}, ["evaluate", "images", "--sigma", "25", "--steps", "1", *PRIOR])
     if draw < 0.155:
         return Case({name: content}, ["noise", name, "--noise", "constant"])
     output = f"out{suffix if draw < 0.85 else random.choice(('.npy', '.tif', '.png'))}"
@@ -131,7 +138,7 @@ def _map(target: str, random: Random) -> Case:
     """A mutated map of the noise level."""
     suffix, content = _mutant(target, random)
     files = {f"map{suffix}": content, "image.png": _seeds("png")[1].content}
-    arguments = ["denoise", "image.png", "-o", "out.png", "--sigma", f"map{suffix}", "--method", "eb", *PRIOR]
+    arguments = ["denoise", "image.png", "-o", "out.png", "--sigma", f"map{suffix}", *PRIOR]
     return Case(files, arguments, ("out.png",))
 
 
@@ -141,6 +148,14 @@ def _command_line(_: str, random: Random) -> Case:
     return Case(files, line, kept=tuple(name for name in files if {name, name.split("/")[0]} & set(inputs)))
 
 
-_MAKERS: dict[str, Callable[[str, Random], Case]] = {"prior": _prior, "map": _map, "arguments": _command_line}
+def _places(_: str, random: Random) -> Case:
+    picture, scan = _seeds("png")[1].content, _seeds("tiff")[0].content
+    files, links, line, kept = odd_places(random, picture, scan, small_prior())
+    return Case(files, line, kept=kept, links=tuple(links.items()))
+
+
+_MAKERS: dict[str, Callable[[str, Random], Case]] = {
+    "prior": _prior, "map": _map, "arguments": _command_line, "places": _places,
+}  # fmt: skip
 PACKAGES = {"fits": "astropy", "dicom": "pydicom", "nifti": "nibabel"}
-TARGETS = (*(target for target in MAKERS if find_spec(PACKAGES.get(target, "numpy"))), "arguments")
+TARGETS = (*(target for target in MAKERS if find_spec(PACKAGES.get(target, "numpy"))), "arguments", "places")

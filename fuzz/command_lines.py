@@ -61,7 +61,7 @@ WORDS = (
     "--",
     "-",
     "--force",
-    "eb",
+    "best",
     "auto",
     "16x16",
     "0x0",
@@ -71,8 +71,8 @@ WORDS = (
     "x" * 5000,
 )
 WORK = {  # so that what is accepted is soon done; the last of an option that comes twice counts
-    "denoise": ["--prior", "dct3.safetensors", "--method", "eb"],
-    "evaluate": ["--prior", "dct3.safetensors", "--method", "eb", "--limit", "1"],
+    "denoise": ["--prior", "dct3.safetensors"],
+    "evaluate": ["--prior", "dct3.safetensors", "--steps", "1", "--limit", "1"],
     "sample": ["--count", "1", "--size", "16x16"],
     "show": ["--filters", "1"],
     "train": ["--steps", "1", "--batch", "20", "--size", "3", "--checkpoint", "9"],
@@ -91,7 +91,7 @@ def _options(command: str) -> list[Any]:
 def odd_command_line(random: Random) -> tuple[list[str], list[str]]:
     """A command with a few of its options, each with a value that may or may not suit it; and its inputs."""
     if random.random() < 0.05:
-        return [*random.choices((*COMMANDS, "data", "reproduce", *WORDS), k=random.randint(1, 2)), "--nonsense"], []
+        return [*random.choices((*COMMANDS, *WORDS), k=random.randint(1, 2)), "--nonsense"], []
     command = random.choice(COMMANDS)
     inputs = random.choices(PATHS, k=random.choice((0, 1, 1, 1, 2)))
     line = [command, *inputs]

@@ -1,7 +1,7 @@
-"""SIGKILL at random moments of `denoise` on a folder and of `train`, and what must hold of the disk afterwards.
+"""SIGKILL at random moments of `denoise` on a folder and on a store, and of `train`; what must hold of the disk then.
 
-`python -m fuzz.kills 200` kills each of the two so often. After each kill no file under a final name is partial; after
-the next run nothing hidden is left, and the results are the same bits as those of a run that nobody disturbed.
+`python -m fuzz.kills 200` kills each of the three so often. After each kill no file under a final name is partial;
+after the next run nothing hidden is left, and the results are the same bits as those of a run that nobody disturbed.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import chdir, redirect_stderr, redirect_stdout
+from importlib import import_module
+from importlib.util import find_spec
 from io import StringIO
 from pathlib import Path
 from random import Random
@@ -27,27 +29,36 @@ os.environ["OPENBLAS_NUM_THREADS"] = os.environ["NUMBA_NUM_THREADS"] = "1"  # ch
 
 from tqdm import tqdm
 
+from fuzz.laws import is_hidden
+from fuzz.places import store
 from fuzz.seeds import seeds_of
 from heatprior.records import write_record
 
 tqdm.monitor_interval = 0  # which is a thread
 tqdm.set_lock(threading.RLock())  # its own is shared by processes, and a killed one may hold it
 multiprocessing.set_start_method("spawn")  # else numba has such a lock, too, and takes it at every loop over pieces
-DENOISE = ["denoise", "images", "-o", "out", "--sigma", "20", "--prior", "dct3.safetensors", "--method", "eb"]
+DENOISE = ["denoise", "images", "-o", "out", "--sigma", "20", "--prior", "dct3.safetensors"]
+STORE = ["denoise", "in.zarr", "-o", "out.zarr", *DENOISE[4:]]
 TRAIN = ["train", "images", "-o", "run", "--size", "3", "--components", "9", "--batch", "50", "--checkpoint", "0"]
 STEPS = ["--steps", "12"]
 RESULT = "prior.safetensors"
-KINDS = ("denoise", "train")
+KINDS = ("denoise", "store", "train") if find_spec("zarr") and find_spec("distributed") else ("denoise", "train")
 PATIENCE = 600.0  # seconds until a command that nobody kills counts as hanging; it works for less than one
 
 
 def prepare(folder: Path) -> None:
-    """A prior, and images of several formats."""
+    """A prior, images of several formats, and a store of many arrays."""
     (folder / "images").mkdir()
     (folder / "dct3.safetensors").write_bytes(seeds_of("prior")[0].content)
     for number, target in enumerate(("png", "tiff", "npy", "jpeg", "bmp", "webp", "png", "tiff")):
         suffix, content = seeds_of(target)[1]
         (folder / "images" / f"{number}{suffix}").write_bytes(content)
+    (folder / "in.zarr").mkdir()
+    (folder / "in.zarr" / ".zgroup").write_text('{"zarr_format": 2}')
+    for number in range(24):
+        for name, content in store(bytes(range(256)), 2).items():
+            (folder / "in.zarr" / str(number)).mkdir(exist_ok=True)
+            (folder / "in.zarr" / str(number) / name).write_bytes(content)
 
 
 def started(arguments: list[str], folder: Path) -> int:
@@ -107,7 +118,7 @@ def files_below(folder: Path) -> dict[str, bytes]:
 
 
 def _visible(files: dict[str, bytes]) -> dict[str, bytes]:
-    return {name: content for name, content in files.items() if not Path(name).name.startswith(".")}
+    return {name: content for name, content in files.items() if not is_hidden(name)}
 
 
 def kill_denoising(folder: Path, delay: float, right: dict[str, bytes]) -> list[str]:
@@ -124,6 +135,20 @@ def kill_denoising(folder: Path, delay: float, right: dict[str, bytes]) -> list[
     return wrong
 
 
+def kill_store(folder: Path, delay: float, right: dict[str, bytes]) -> list[str]:
+    """Kill twice, at first where nothing is and then with a result that is to be replaced; look, and let it end."""
+    shutil.rmtree(folder / "out.zarr", ignore_errors=True)
+    wrong = []
+    for force in ([], ["--force"]):
+        killed([*STORE, *force], folder, delay)
+        wrong += ["out.zarr is partial"] if files_below(folder / "out.zarr") not in ({}, right) else []
+        code = finished([*STORE, "--force"], folder)
+        wrong += [f"exit code {code}"] if code else []
+        wrong += ["out.zarr differs after the next run"] if files_below(folder / "out.zarr") != right else []
+        wrong += [f"{path.name} is left" for path in folder.iterdir() if is_hidden(path.name)]
+    return wrong
+
+
 def kill_training(folder: Path, delay: float, right: dict[str, bytes]) -> list[str]:
     """Kill a run, and its resumption; then let it end; what is wrong."""
     shutil.rmtree(folder / "run", ignore_errors=True)
@@ -134,7 +159,7 @@ def kill_training(folder: Path, delay: float, right: dict[str, bytes]) -> list[s
     code = finished(_next(folder), folder)
     wrong += [f"exit code {code}"] if code else []
     found = files_below(folder / "run")
-    wrong += [f"{name} is left" for name in found if Path(name).name.startswith(".")]
+    wrong += [f"{name} is left" for name in found if is_hidden(name)]
     return wrong + ([] if found.get(RESULT) == right[RESULT] else [f"{RESULT} differs"])
 
 
@@ -164,16 +189,21 @@ def _partial(folder: Path, right: dict[str, bytes]) -> list[str]:
 
 
 def trial(kind: str, kills: int, begun: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Kill `kind`, "denoise" or "train", so often, at moments spread over its time; after each, what came of all."""
+    """Kill `kind`, one of KINDS, so often, at moments spread over its time; after each, what came of all."""
     kill: Callable[[Path, float, dict[str, bytes]], list[str]]
     line, place, kill = {
         "denoise": (DENOISE, "out", kill_denoising),
+        "store": (STORE, "out.zarr", kill_store),
         "train": ([*TRAIN, *STEPS], "run", kill_training),
     }[kind]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         prepare(folder)
-        perform(line, folder)  # imports, compiles
+        if kind == "store":  # which leaves a thread of zarr's behind
+            import_module("heatprior.large.files")
+            finished(line, folder)
+        else:
+            perform(line, folder)  # imports, compiles
         right = files_below(folder / place)
         shutil.rmtree(folder / place)
         start = time.monotonic()
@@ -187,9 +217,9 @@ def trial(kind: str, kills: int, begun: dict[str, Any]) -> Iterator[dict[str, An
 
 
 def main() -> int:
-    """Kill both; 1 if anything was wrong."""
+    """Kill all; 1 if anything was wrong."""
     parser = argparse.ArgumentParser(prog="python -m fuzz.kills", description=__doc__)
-    parser.add_argument("kills", type=int, nargs="?", default=200, help="of each of the two")
+    parser.add_argument("kills", type=int, nargs="?", default=200, help="of each of the three")
     parser.add_argument("--only", choices=KINDS, nargs="*", default=list(KINDS))
     parser.add_argument("--record", type=Path, help="keep what came of them here, and go on with what is there")
     arguments = parser.parse_args()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -75,7 +76,12 @@ def _bounded(outcome: Outcome) -> list[str]:
 
 def _unchanged(case: Case, folder: Path) -> list[str]:
     kept = case.files if case.kept is None else case.kept
-    return [f"{name} changed" for name in kept if (folder / name).read_bytes() != case.files[name]]
+    there = {name: path.read_bytes() if (path := folder / name).is_file() else None for name in kept}
+    broken = [
+        f"{name} {'is gone' if now is None else 'changed'}" for name, now in there.items() if now != case.files[name]
+    ]
+    replaced = "--force" in case.arguments  # a link may be what is replaced, but not what it leads to
+    return broken + [f"{name} is gone" for name, _ in case.links if not (folder / name).is_symlink() and not replaced]
 
 
 def _written(case: Case, folder: Path) -> list[str]:
@@ -84,8 +90,14 @@ def _written(case: Case, folder: Path) -> list[str]:
 
 def _left(case: Case, outcome: Outcome, folder: Path) -> list[str]:
     """Results are there if and only if the exit code says so, and nothing else is."""
-    found = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()} - set(case.files)
-    hidden = [name for name in found if Path(name).name.startswith(".")]
+    found = (
+        {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
+        - set(case.files)
+        - set(dict(case.links))
+    )
+    given = {Path(name).name for name in case.files}  # a result may have the name of its input, and stores hidden files
+    given |= {f"{Path(name).stem}-compare.png" for name in given}
+    hidden = [name for name in found if is_hidden(name, given)]
     broken = [f"left {name} behind" for name in hidden]
     if outcome.code == 2 and found:
         broken.append(f"refused, but left {sorted(found)[0]}")
@@ -95,6 +107,11 @@ def _left(case: Case, outcome: Outcome, folder: Path) -> list[str]:
     broken += [f"no {name}" for name in case.outputs if outcome.code == 0 and name not in found]
     broken += [f"no {name}, which has no fault" for name in case.sound if name not in found]
     return broken
+
+
+def is_hidden(name: str, given: Collection[str] = ()) -> bool:
+    """Whether a file, or a folder that it is in, has a hidden name that is not one of those given."""
+    return any(part.startswith(".") and part not in given for part in Path(name).parts)
 
 
 def _as_computed(path: Path, pixels: NDArray[Any]) -> list[str]:

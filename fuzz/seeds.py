@@ -220,14 +220,14 @@ def nifti() -> Iterator[bytes]:
 def prior() -> Iterator[bytes]:
     """A small prior of every kind."""
     from heatprior import GaussianMixturePrior, load  # noqa: PLC0415
-    from heatprior.priors.handmade import dct_prior  # noqa: PLC0415
+    from paper.weights.handmade import dct_prior  # noqa: PLC0415
 
     mixture = GaussianMixturePrior(
         np.stack([0.1 * np.eye(8), 0.01 * np.eye(8)]), np.zeros((2, 2)), np.array([0.5, 2.0])
     )
     with TemporaryDirectory() as folder:
         path = Path(folder, "prior.safetensors")
-        for one in (dct_prior(3), mixture, load("wavelet"), load("conv")):
+        for one in (dct_prior(3), mixture, load("wavelet-density"), load("conv")):
             one.save(path)
             yield path.read_bytes()
 

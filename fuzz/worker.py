@@ -11,15 +11,12 @@ import tempfile
 import time
 import traceback
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
-from hashlib import sha256
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, NamedTuple
-
-import numpy as np
 
 from fuzz.cases import Case, case_of, sound_cases
 from fuzz.laws import Outcome, broken_laws
@@ -93,7 +90,6 @@ def _command_line() -> tuple[Any, dict[str, Any]]:
 
     from heatprior import images  # noqa: PLC0415
     from heatprior.cli import main  # noqa: PLC0415
-    from heatprior.noise import grey_scale  # noqa: PLC0415
 
     computed: dict[str, Any] = {}
     write, build = images.write_image, typer.main.get_command
@@ -104,25 +100,7 @@ def _command_line() -> tuple[Any, dict[str, Any]]:
 
     images.write_image = remembering
     typer.main.get_command = cache(build)
-    grey_scale.likely_white = _computed_once(grey_scale.likely_white)
     return main, computed
-
-
-def _computed_once(function: Callable[..., float]) -> Callable[..., float]:
-    """The same function of a prior, always the same, and arrays and numbers; what it gave for the same ones is kept.
-
-    Most mutations leave the pixels alone, and the likelihood of a full scale would take two thirds of the time of all.
-    """
-    known: dict[bytes, float] = {}
-
-    def remembered(prior: Any, *arguments: Any) -> float:
-        parts = [repr((np.shape(one), np.asarray(one).dtype)).encode() + np.asarray(one).tobytes() for one in arguments]
-        name = sha256(b"".join(parts)).digest()
-        if name not in known:
-            known[name] = function(prior, *arguments)
-        return known[name]
-
-    return remembered
 
 
 @contextmanager

@@ -9,10 +9,9 @@ from laws import Span
 from scipy.linalg import helmert
 
 from heatprior.priors.experts import Experts
-from heatprior.priors.explicit_mixture import ExplicitMixture
 from heatprior.priors.filters import FilterBank
 from heatprior.priors.gaussian_mixture import GaussianMixturePrior
-from heatprior.priors.patch import PatchPrior
+from heatprior.priors.patch import ExplicitMixture, PatchPrior
 
 
 def filter_bank(size: int, count: int, *, seed: int = 0, zero_mean: bool = True) -> FilterBank:

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.stats import kstest
 
 from heatprior.priors.protocol import DiffusedPrior, tweedie
-from heatprior.reproduction.heat_residual import SPACE_STEP, derivative, heat_terms
+from paper.claims.heat_residual import SPACE_STEP, derivative, heat_terms
 
 # On Gaussians the trapezoidal rule errs by exp(−2π² width² / step²): by 3e-18 with steps of 0.7 widths.
 QUADRATURE_STEP = 0.7

@@ -1,6 +1,6 @@
 """Images cut into pieces, and the noise that a piece has: what tests of equal bits share."""
 
-from heatprior.noise_model import ConstantNoise, NoiseMap
+from heatprior.noise_value import ConstantNoise, NoiseMap
 
 
 def noise_in(levels, here):

@@ -12,7 +12,7 @@ import pytest
 import heatprior
 
 PACKAGE = Path(heatprior.__file__).parent
-BOTTOM = {"arrays", "errors", "files", "locks", "log_sums", "scipy_extensions", "splines"}
+BOTTOM = {"arrays", "errors", "files", "locks", "scipy_subset"}
 # What each part of the package may import; a new part needs its line here.
 MAY_IMPORT = {
     "arrays": set(),
@@ -20,33 +20,29 @@ MAY_IMPORT = {
     "files": {"errors", "locks"},
     "locks": set(),
     "kinds": set(),
-    "log_sums": {"arrays"},
-    "scipy_extensions": {"arrays"},
-    "splines": {"arrays"},
-    "lazy": set(),  # names the room of dask arrays, which it imports when there is one
+    "scipy_subset": {"arrays"},
     "version": set(),
+    "noise_value": {"arrays", "errors"},
     "store": BOTTOM | {"kinds"},
     "records": BOTTOM,
     "images": BOTTOM,
-    "noise_model": {"arrays", "errors"},
-    "kernels": {"arrays", "errors", "scipy_extensions"},
-    "priors": BOTTOM | {"store", "kernels", "noise_model"},
+    "kernels": {"arrays", "errors", "locks", "scipy_subset"},
+    "border": BOTTOM | {"noise_value"},
+    "priors": BOTTOM | {"store", "kernels", "noise_value"},
     "zoo": BOTTOM | {"store", "priors", "kinds"},
     "data": BOTTOM | {"kernels", "images"},
-    "pixels": BOTTOM | {"lazy"},
-    "pictures": BOTTOM | {"noise_model", "priors"},
-    "noise": BOTTOM | {"kernels", "noise_model", "priors", "zoo", "pixels", "lazy"},
-    "learning": BOTTOM | {"kernels", "noise_model", "priors", "data", "images", "store", "kinds", "version"},
-    "restoration": BOTTOM | {"kernels", "noise_model", "priors", "zoo", "images", "data", "pixels", "noise", "lazy"},
+    "pictures": BOTTOM | {"noise_value", "priors"},
+    "noise": BOTTOM | {"kernels", "noise_value", "priors", "zoo", "border"},
+    "learning": BOTTOM | {"kernels", "priors", "data", "images", "kinds", "version"},
+    "restoration": BOTTOM | {"kernels", "noise_value", "priors", "zoo", "images", "data", "border", "noise"},
 }
-MAY_IMPORT["torch"] = BOTTOM | {"kernels", "priors", "zoo", "pixels", "restoration", "data", "learning", "noise_model"}
-MAY_IMPORT["deepinv"] = BOTTOM | {"pixels", "torch"}
+MAY_IMPORT["torch"] = BOTTOM | {"kernels", "noise_value", "priors", "zoo", "border", "restoration"}
+MAY_IMPORT["deepinv"] = BOTTOM | {"border", "torch"}
 MAY_IMPORT["large"] = MAY_IMPORT["restoration"] | {"restoration", "version"}
 EVERYTHING_BELOW = set(MAY_IMPORT) - {"torch", "deepinv"}  # nothing else knows of these: they need an extra
 MAY_IMPORT["heatprior"] = EVERYTHING_BELOW  # the package itself: the public names
-MAY_IMPORT["reproduction"] = EVERYTHING_BELOW | {"heatprior"}  # the paper as a whole stands on every part
 MAY_IMPORT["app"] = EVERYTHING_BELOW
-MAY_IMPORT["cli"] = EVERYTHING_BELOW | {"heatprior", "reproduction", "app"}
+MAY_IMPORT["cli"] = EVERYTHING_BELOW | {"heatprior", "app"}
 MAY_IMPORT["__main__"] = {"cli"}
 
 
@@ -95,7 +91,7 @@ def test_imports_point_one_way(path, module, package):
     [
         ("heatprior.kernels.expert_moments", "from heatprior.priors.experts import Experts", ["priors"]),
         ("heatprior.kernels.expert_moments", "from heatprior.files import replacing", ["files"]),
-        ("heatprior.kernels.expert_moments", "from heatprior.kernels.chains import BLOCK", []),
+        ("heatprior.kernels.expert_moments", "from heatprior.kernels.lookup import clamp", []),
         ("heatprior.priors.patch", "import heatprior.learning.projections as p", ["learning"]),
         ("heatprior.priors.patch", "def f():\n    from heatprior import cli", ["cli"]),
         ("heatprior.priors.patch", "from heatprior import load", ["heatprior"]),
@@ -110,6 +106,15 @@ def test_imports_point_one_way(path, module, package):
 )
 def test_the_rule_sees_imports_that_point_the_wrong_way(module, source, found):
     assert forbidden_imports(source, module, module.rpartition(".")[0]) == found
+
+
+def imports_the_paper(source):
+    return bool(re.search(r"^\s*(from|import) paper\b", source, re.MULTILINE))
+
+
+def test_nothing_in_the_package_imports_the_paper_beside_it():
+    assert [path for path in sorted(PACKAGE.rglob("*.py")) if imports_the_paper(path.read_text())] == []
+    assert imports_the_paper("def f():\n    from paper.claims import items")
 
 
 def test_the_table_has_no_circles():
@@ -127,7 +132,7 @@ def loaded_by(statement):
 
 
 def test_importing_the_package_loads_nothing_slow():
-    slow = {"numba", "matplotlib", "typer", "scipy", "numpy", "skimage", "safetensors", "PIL", "pooch", "requests"}
+    slow = {"numba", "matplotlib", "typer", "scipy", "numpy", "skimage", "safetensors", "PIL"}
     assert not loaded_by("import heatprior") & slow
     assert {"numba", "scipy"} <= loaded_by("import heatprior; heatprior.load")
 
@@ -144,7 +149,19 @@ def test_dask_and_zarr_are_imported_in_their_room_only():
 
 def test_computing_loads_no_picture_and_no_command_line():
     names = "heatprior.PatchPrior, heatprior.load, heatprior.train"
-    assert not loaded_by(f"import heatprior; {names}") & {"matplotlib", "typer", "tqdm", "skimage", "PIL", "pooch"}
+    assert not loaded_by(f"import heatprior; {names}") & {"matplotlib", "typer", "tqdm", "skimage", "PIL"}
+
+
+def test_computing_with_arrays_loads_nothing_that_reads_files():
+    names = "print(*(name for name in sys.modules if name.startswith('heatprior.images')))"
+    run = "import sys, numpy, heatprior; heatprior.denoise(numpy.ones((16, 16), 'f4'), 0.1)"
+    read = "import sys, heatprior.images"
+    for code, loaded in ((run, False), (read, True)):
+        found = subprocess.run([sys.executable, "-c", f"{code}; {names}"], capture_output=True, text=True, check=True)
+        assert bool(found.stdout.strip()) is loaded
+    formats = "from heatprior.images.formats import FORMATS; found = {f.module for f in FORMATS}"
+    code = f"import sys; {formats}; print(*(m for m in found if f'heatprior.images.{{m}}' in sys.modules))"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "\n"
 
 
 @pytest.mark.parametrize("name", heatprior.__all__)
@@ -192,9 +209,9 @@ def messages_with_flags(source):
 
 
 def test_the_messages_of_the_library_name_no_option_of_the_command_line():
-    """Whoever calls from Python has no --force; `reproduction` is a command as a whole."""
+    """Whoever calls from Python has no --force."""
     for path in sorted(PACKAGE.rglob("*.py")):
-        if not {"cli", "app", "reproduction"} & set(path.relative_to(PACKAGE).parts):
+        if not {"cli", "app"} & set(path.relative_to(PACKAGE).parts):
             assert messages_with_flags(path.read_text()) == [], path
     assert messages_with_flags(
         'def f():\n    """With --force."""\n    raise ValueError("add --force to replace it")'

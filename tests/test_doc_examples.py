@@ -16,9 +16,13 @@ def is_error(name):
     return isinstance(getattr(hp, name), type) and issubclass(getattr(hp, name), Exception)
 
 
-@pytest.mark.parametrize("name", [name for name in hp.__all__ if not is_error(name)])
+PUBLIC = {name: getattr(hp, name) for name in hp.__all__ if name != "operators" and not is_error(name)}
+PUBLIC |= {f"operators.{name}": getattr(hp.operators, name) for name in hp.operators.__all__}
+
+
+@pytest.mark.parametrize("name", PUBLIC)
 def test_the_example_of_a_public_name_runs(name):
-    (example,) = doctest.DocTestFinder(recurse=False).find(getattr(hp, name), name, globs={"load": hp.load})
+    (example,) = doctest.DocTestFinder(recurse=False).find(PUBLIC[name], name, globs={"load": hp.load})
     assert example.examples
     assert doctest.DocTestRunner(verbose=False).run(example).failed == 0
 
@@ -51,8 +55,8 @@ def stand_ins(tmp_path, monkeypatch):
 SMALLER = {
     "training": [("size=7, steps=2000", "size=3, steps=20, batch=200"), ("report=print", "report=None")],
     "errors": [("20, rng=rng", "2, rng=rng")],
-    "inverse": [("photo, hp.Blur", "image, hp.Blur"), ("photo, hp.Mask", "image, hp.Mask"), ("(256, 256)", "(48, 48)"),
-                ("sigma=2)", "sigma=0.05)")],
+    "inverse": [("photo, hp.operators.Blur", "image, hp.operators.Blur"), ("(256, 256)", "(48, 48)"),
+                ("photo, hp.operators.Mask", "image, hp.operators.Mask"), ("sigma=2)", "sigma=0.05)")],
 }  # fmt: skip
 ELSEWHERE = {"torch", "large"}  # what they need is not installed here; tests/torch_modules runs those of torch
 WITH_EXAMPLES = [page for page in PAGES if "```python" in page.read_text() and page.stem not in ELSEWHERE]

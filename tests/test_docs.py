@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 ROOT = Path(__file__).parents[1]
+SOURCES = [path for folder in ("src", "paper") for path in sorted((ROOT / folder).rglob("*.py"))]
 MATH = (ROOT / "docs" / "math.md").read_text()
 
 
@@ -20,7 +21,7 @@ def equations_in_the_table(text):
 
 
 def test_every_equation_named_in_the_code_stands_in_the_table_of_math_md():
-    for path in (ROOT / "src").rglob("*.py"):
+    for path in SOURCES:
         missing = equations_named(path.read_text()) - equations_in_the_table(MATH)
         assert not missing, f"{path.name} names Eq. {sorted(missing)}, which docs/math.md does not explain"
 
@@ -35,7 +36,7 @@ def names_in_the_tables(text):
 
 
 def test_every_class_and_method_named_in_math_md_exists():
-    code = "\n".join(path.read_text() for path in (ROOT / "src").rglob("*.py"))
+    code = "\n".join(path.read_text() for path in SOURCES)
     names = names_in_the_tables(MATH)
     assert "PatchPrior.as_gaussian_mixture" in names
     for name in names:
@@ -56,10 +57,10 @@ def test_the_examples_of_the_readme_run():
 
 
 def test_every_item_of_the_paper_stands_in_the_page_of_the_reproduction():
-    from heatprior.reproduction.items import ITEMS
+    from paper.claims.items import ITEMS
 
     page = (ROOT / "docs" / "reproduction.md").read_text()
-    rows = re.findall(r"^\| [^|]+ \| `([\w-]+)` \| `(experiments/\w+\.py)` \|", page, flags=re.MULTILINE)
+    rows = re.findall(r"^\| [^|]+ \| `([\w-]+)` \| `(paper/claims/\w+\.py)` \|", page, flags=re.MULTILINE)
     assert [name for name, _ in rows] == [item.name for item in ITEMS]
     assert [script for _, script in rows if not (ROOT / script).is_file()] == []
 

@@ -8,7 +8,7 @@ import tifffile
 from PIL import Image
 
 from heatprior import ImageFileError
-from heatprior.images import LUMA, image_files, read_grey, to_grey
+from heatprior.images import LUMA, image_files, read_grey, read_image, to_grey
 
 RNG = np.random.default_rng(0)
 COLOUR = RNG.integers(0, 256, (12, 17, 3), dtype=np.uint8)
@@ -134,3 +134,10 @@ def test_files_are_listed_recursively_in_order_without_hidden_ones(tmp_path):
         "c/a.npy",
         "c/d.tiff",
     ]
+
+
+def test_an_image_prints_as_one_short_line(tmp_path):
+    np.save(tmp_path / "a.npy", np.zeros((300, 400), np.float32))
+    line = repr(read_image(tmp_path / "a.npy"))
+    assert "\n" not in line
+    assert line.endswith("a.npy', 300×400 pixels, grey, float32)")

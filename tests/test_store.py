@@ -1,7 +1,6 @@
 """One prior, one file: what is saved comes back, and what is no prior is refused in one line that names the file."""
 
 import json
-import os
 import struct
 from contextlib import suppress
 from pathlib import Path
@@ -49,37 +48,30 @@ def refusal(path):
     return message
 
 
-def file_that_gets_the_name(monkeypatch, write):
-    """Whether what is renamed is the file that was begun, by its inode, and what else is in the folder then."""
-    seen = []
-    begun, rename = files._begun, Path.replace
-
-    def remembered(path):
-        handle, temporary = begun(path)
-        seen.append(os.fstat(handle))
-        return handle, temporary
+def others_when_renamed(monkeypatch, write):
+    """What else lies in the folder from which the result is renamed, and beside the result."""
+    seen, rename = [], Path.replace
 
     def looked_at(self, target):
-        assert os.path.samestat(seen[-1], self.stat()), "another file has the temporary name"
+        hidden = {one.name for one in self.parent.iterdir()} - {self.name, self.parent.name}
+        seen.append(hidden | {one.name for one in target.parent.iterdir()} - {self.parent.name, target.name})
         return rename(self, target)
 
-    monkeypatch.setattr(files, "_begun", remembered)
     monkeypatch.setattr(Path, "replace", looked_at)
     write()
-    return len(seen)
+    return seen
 
 
 def test_what_a_kill_would_leave_of_a_prior_has_the_name_that_the_next_run_looks_for(path, monkeypatch):
     """A writer that makes a hidden file of its own, and renames that, leaves one that nobody knows."""
-    assert file_that_gets_the_name(monkeypatch, lambda: PRIOR.save(path)) == 1
+    assert others_when_renamed(monkeypatch, lambda: PRIOR.save(path)) == [set()]
 
     def by_itself():
         with files.replacing(path) as temporary:
-            (elsewhere := path.with_name(".tmp")).write_bytes(b"")
-            elsewhere.rename(temporary)
+            temporary.write_bytes(b"")
+            temporary.with_name(".tmp").write_bytes(b"")
 
-    with pytest.raises(AssertionError, match="another file"):
-        file_that_gets_the_name(monkeypatch, by_itself)
+    assert others_when_renamed(monkeypatch, by_itself) == [{".tmp"}]
 
 
 def test_a_prior_comes_back_in_single_precision_with_its_card(path):

@@ -43,8 +43,8 @@ class ToyPrior:
     def schedules(self):
         return schedules_on(self.card)
 
-    def denoise_step(self, image, noise, store, progress=None, **grid):
-        AdaptedPrior(self).denoise_step(image, noise, store, progress, **grid)
+    def denoise_step(self, image, noise, progress=None, **grid):
+        return AdaptedPrior(self).denoise_step(image, noise, progress, **grid)
 
     def facts(self):
         return {"kind": self.kind, "pixels": f"{self.mean:g} ± {self.spread:g}"}
@@ -55,7 +55,7 @@ class ToyPrior:
 
     @classmethod
     def from_file(cls, contents):
-        (numbers,) = contents.named("numbers")
+        (numbers,) = contents.arrays("numbers")
         return cls(float(numbers[0]), float(numbers[1]), dict(contents.card))
 
 

@@ -7,12 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from laws import Span
 
-from heatprior.priors.convolutional import ConvolutionalPrior
+from heatprior.priors.convolutional import ConvolutionalPrior, Tiling
 from heatprior.priors.experts import Experts
 from heatprior.priors.protocol import ImagePrior, Posterior
-from heatprior.priors.tilings import Tiling
-from heatprior.priors.wavelet import WaveletPrior
-from heatprior.priors.wavelet_bases import WaveletBasis, daubechies
+from heatprior.priors.wavelet import WaveletBasis, WaveletPrior, daubechies
 
 
 def lopsided(count: int, components: int, *, seed: int = 0) -> Experts:

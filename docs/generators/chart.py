@@ -1,4 +1,4 @@
-"""Quality against time, from the record of experiments/speed_quality.py."""
+"""Quality against time, from the record of paper/evaluations/speed_quality.py."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NAMES = {
 
 def draw_quality_for_time(root: Path, path: Path) -> None:
     """PSNR on BSD68 over seconds per megapixel of one core, a dot for each prior and method."""
-    record = json.loads((root / "experiments" / "results" / "speed_quality.json").read_text(encoding="utf-8"))
+    record = json.loads((root / "records" / "speed_quality.json").read_text(encoding="utf-8"))
     figure = Figure(figsize=(9, 5.6), layout="constrained")
     axes = figure.subplots()
     for family, colour in COLOURS.items():

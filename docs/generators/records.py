@@ -1,4 +1,4 @@
-"""Pages of results from the JSON records of experiments and benchmarks: where each comes from, and its tables.
+"""Pages of results from the JSON files in records/: where each comes from, and its tables.
 
 A record is drawn by its form alone: equal-keyed rows become a table, nested ones a table each, single values a list. So
 a new record has its page without a line here.
@@ -12,25 +12,24 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-FOLDERS = {"experiments": "Experiments", "benchmarks": "Benchmarks"}
+SCRIPTS = ("paper/evaluations", "paper/weights", "benchmarks")
 MADE_BY = ("commit", "time", "processor", "machine", "cores", "cpu_features", "python", "numba_cpu_name", "command")
 MOST_ROWS = 60
 Rows = list[list[str]]
 
 
 def write_records(root: Path, folder: Path) -> int:
-    """A page for each record below `root` into `folder`, and one that lists them; how many there are."""
+    """A page for each record of the checkout `root` into `folder`, and one that lists them; how many there are."""
     folder.mkdir(parents=True, exist_ok=True)
     for old in folder.glob("*.md"):
         old.unlink()
     listed: list[tuple[str, str, dict[str, Any]]] = []
-    for name in FOLDERS:
-        for path in sorted((root / name / "results").glob("*.json")):
-            record = json.loads(path.read_text(encoding="utf-8"))
-            page = f"{name}-{path.stem}"
-            command = command_of(root, path, record)
-            (folder / f"{page}.md").write_text(page_of(path.relative_to(root), record, command), encoding="utf-8")
-            listed.append((page, command, record))
+    for path in sorted((root / "records").glob("*.json")):
+        record = json.loads(path.read_text(encoding="utf-8"))
+        command = command_of(root, path, record)
+        page = page_of(path.relative_to(root), record, command)
+        (folder / f"{path.stem}.md").write_text(page, encoding="utf-8")
+        listed.append((path.stem, command, record))
     (folder / "index.md").write_text(_index(listed), encoding="utf-8")
     return len(listed)
 
@@ -42,11 +41,14 @@ def command_of(root: Path, path: Path, record: dict[str, Any]) -> str:
     if {"quality", "first_seed"} <= record.keys():
         fast = "" if record["quality"] == "default" else f" --{record['quality']}"
         return f"heatprior evaluate {record['images']}{fast} -o {path.name}"
+    if "item" in record:
+        return f"python -m paper --only {record['item']}"
     family = path.stem.partition("-")[0]
     names = re.compile(rf'"{re.escape(path.name)}"|"{family}-\{{')
-    for script in sorted(path.parent.parent.glob("*.py")):
-        if script.stem == f"bench_{path.stem}" or names.search(script.read_text(encoding="utf-8")):
-            return f"python {script.relative_to(root)}"
+    for script in (script for folder in SCRIPTS for script in sorted((root / folder).glob("*.py"))):
+        if script.stem == family or names.search(script.read_text(encoding="utf-8")):
+            module = ".".join(script.relative_to(root).with_suffix("").parts)
+            return f"python -m {module}" if module.startswith("paper.") else f"python {script.relative_to(root)}"
     return ""
 
 

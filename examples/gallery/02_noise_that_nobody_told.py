@@ -17,7 +17,7 @@ true = np.broadcast_to(np.linspace(0.04, 0.16, 192), clean.shape)
 noisy = clean + true * np.random.default_rng(0).standard_normal(clean.shape)
 
 report = hp.estimate_noise(noisy)
-found = hp.noise_map(noisy)  # with its standard error
+found = hp.estimate_noise(noisy, "map")
 denoised = hp.denoise(noisy, report.sigma)  # what hp.denoise(noisy) does by itself
 print("kind of noise:", ", ".join(report.models))
 

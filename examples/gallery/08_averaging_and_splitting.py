@@ -2,8 +2,9 @@
 From patches to images: averaging and splitting
 ===============================================
 
-A pixel lies in 49 patches, and each has a guess. Their average is one step of empirical Bayes, `method="eb"`.
-Splitting, the default, repeats such steps at falling noise levels and is drawn back to the data after each.
+A pixel lies in 49 patches, and each has a guess. Their average is one step of empirical Bayes, `steps=1`.
+Splitting, the default, repeats such steps at falling noise levels, at several sizes of the image, and is drawn back to
+the data after each.
 """
 
 import matplotlib.pyplot as plt
@@ -17,8 +18,8 @@ clean = skimage.data.camera()[60:220, 150:310] / 255.0
 noisy = clean + 0.1 * np.random.default_rng(0).standard_normal(clean.shape)
 results = {
     "noisy": noisy,
-    "averaged patches": hp.denoise(noisy, 0.1, prior="patch7", method="eb"),
-    "splitting": hp.denoise(noisy, 0.1, prior="patch7", scales=1),
+    "averaged patches": hp.denoise(noisy, 0.1, prior="patch7", steps=1),
+    "splitting": hp.denoise(noisy, 0.1, prior="patch7"),
     "clean": clean,
 }
 

@@ -17,7 +17,7 @@ import heatprior as hp
 clean = skimage.data.camera()[80:230, 150:300] / 255.0
 kernel = np.eye(9) / 9.0  # motion along the diagonal
 blurred = convolve(clean, kernel, mode="reflect") + 0.01 * np.random.default_rng(0).standard_normal(clean.shape)
-sharp = hp.restore(blurred, hp.Blur(kernel), 0.01)
+sharp = hp.restore(blurred, hp.operators.Blur(kernel), 0.01)
 
 figure, axes = plt.subplots(1, 3, figsize=(10, 3.7), layout="constrained")
 for panel, image, name in zip(axes, (blurred, sharp, clean), ("blurred", "restored", "clean"), strict=True):

@@ -2,7 +2,7 @@
 Filling in
 ==========
 
-Three quarters of the pixels were never seen. `hp.Mask` says which were.
+Three quarters of the pixels were never seen. `hp.operators.Mask` says which were.
 """
 
 import matplotlib.pyplot as plt
@@ -16,7 +16,7 @@ rng = np.random.default_rng(0)
 clean = skimage.data.camera()[80:230, 150:300] / 255.0
 seen = rng.random(clean.shape) < 0.25
 data = np.where(seen, clean + 0.01 * rng.standard_normal(clean.shape), 0.0)
-filled = hp.restore(data, hp.Mask(seen), 0.01)
+filled = hp.restore(data, hp.operators.Mask(seen), 0.01)
 
 figure, axes = plt.subplots(1, 3, figsize=(10, 3.7), layout="constrained")
 names = ("a quarter of the pixels", f"restored, {psnr(clean, filled, data_range=1):.1f} dB", "clean")

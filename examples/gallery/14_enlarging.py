@@ -2,8 +2,8 @@
 Enlarging
 =========
 
-What picture, made smaller, would give this one? `hp.Downsample` reduces as most programs do; the prior chooses among
-the pictures that fit.
+What picture, made smaller, would give this one? `hp.operators.Downsample` reduces as most programs do; the prior
+chooses among the pictures that fit.
 """
 
 import matplotlib.pyplot as plt
@@ -15,7 +15,7 @@ from skimage.transform import resize
 import heatprior as hp
 
 clean = skimage.data.camera()[80:224, 150:294] / 255.0
-operator = hp.Downsample(3)
+operator = hp.operators.Downsample(3)
 small = operator.on((48, 48))
 # edges are unknown, so the image that belongs to 48×48 pixels is a little larger than 144×144
 margins = [(part.start, total - part.stop) for part, total in zip(small.inside, small.image_shape, strict=True)]

@@ -2,7 +2,8 @@
 Magnetic resonance from a third of the frequencies
 ==================================================
 
-Data are complex, the image is real. `hp.Fourier` says which frequencies were measured; the rest comes from the prior.
+Data are complex, the image is real. `hp.operators.Fourier` says which frequencies were measured; the rest comes from
+the prior.
 """
 
 import matplotlib.pyplot as plt
@@ -21,7 +22,7 @@ noise = sigma * (rng.standard_normal(seen.shape) + 1j * rng.standard_normal(seen
 data = seen * (np.fft.fft2(clean, norm="ortho") + noise)
 
 steps = []
-restored = hp.restore(data, hp.Fourier(seen), sigma, report=steps.append)
+restored = hp.restore(data, hp.operators.Fourier(seen), sigma, report=steps.append)
 zero_filled = np.fft.ifft2(data, norm="ortho").real
 
 figure, axes = plt.subplots(1, 4, figsize=(12, 3.4), layout="constrained")

@@ -9,7 +9,6 @@ from heatprior.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from heatprior.errors import (
-        DataMissingError,
         HeatpriorError,
         ImageFileError,
         InvalidInputError,
@@ -20,58 +19,42 @@ if TYPE_CHECKING:
     from heatprior.learning.mixture_training import MixtureConfig
     from heatprior.learning.patch_training import TrainingConfig
     from heatprior.learning.train import train
-    from heatprior.noise.estimation import NoiseReport, estimate_noise, noise_profile
-    from heatprior.noise.levels import NoiseLevel, estimate_sigma
-    from heatprior.noise.local_noise import LocalNoise, noise_map
+    from heatprior.noise.estimation import estimate_noise
+    from heatprior.noise.levels import estimate_sigma
     from heatprior.noise.profiles import NoiseProfile
+    from heatprior.noise.stabilisation import PoissonGaussian
     from heatprior.priors.convolutional import ConvolutionalPrior
     from heatprior.priors.experts import Experts
     from heatprior.priors.filters import FilterBank
     from heatprior.priors.gaussian_mixture import GaussianMixturePrior
     from heatprior.priors.patch import PatchPrior
-    from heatprior.priors.protocol import DiffusedPrior, ImagePrior, Posterior, tweedie
+    from heatprior.priors.protocol import DiffusedPrior, ImagePrior, tweedie
     from heatprior.priors.wavelet import WaveletPrior
+    from heatprior.restoration import operators
     from heatprior.restoration.adaptation import adapt
     from heatprior.restoration.denoising import denoise
-    from heatprior.restoration.denoising_errors import DenoisedWithError, predicted_psnr
-    from heatprior.restoration.operators.blur import Blur
-    from heatprior.restoration.operators.downsample import Downsample
-    from heatprior.restoration.operators.fourier import Fourier
-    from heatprior.restoration.operators.mask import Mask
-    from heatprior.restoration.plug_and_play import RestoringStep
     from heatprior.restoration.posterior_samples import posterior_samples
     from heatprior.restoration.restore import restore
-    from heatprior.restoration.surprise import Surprise, surprise
+    from heatprior.restoration.surprise import surprise
     from heatprior.zoo import load
 
 # Where each public name lives. They are imported when first used: `import heatprior` costs nothing.
 _HOME = {
-    "Blur": "restoration.operators.blur",
     "ConvolutionalPrior": "priors.convolutional",
-    "DataMissingError": "errors",
-    "DenoisedWithError": "restoration.denoising_errors",
     "DiffusedPrior": "priors.protocol",
-    "Downsample": "restoration.operators.downsample",
     "Experts": "priors.experts",
     "FilterBank": "priors.filters",
-    "Fourier": "restoration.operators.fourier",
     "GaussianMixturePrior": "priors.gaussian_mixture",
     "HeatpriorError": "errors",
     "ImageFileError": "errors",
     "ImagePrior": "priors.protocol",
     "InvalidInputError": "errors",
-    "LocalNoise": "noise.local_noise",
-    "Mask": "restoration.operators.mask",
     "MixtureConfig": "learning.mixture_training",
-    "NoiseLevel": "noise.levels",
     "NoiseProfile": "noise.profiles",
-    "NoiseReport": "noise.estimation",
     "OutputFileError": "errors",
     "PatchPrior": "priors.patch",
-    "Posterior": "priors.protocol",
+    "PoissonGaussian": "noise.stabilisation",
     "PriorFileError": "errors",
-    "RestoringStep": "restoration.plug_and_play",
-    "Surprise": "restoration.surprise",
     "TrainingConfig": "learning.patch_training",
     "TrainingError": "errors",
     "WaveletPrior": "priors.wavelet",
@@ -80,10 +63,8 @@ _HOME = {
     "estimate_noise": "noise.estimation",
     "estimate_sigma": "noise.levels",
     "load": "zoo",
-    "noise_map": "noise.local_noise",
-    "noise_profile": "noise.estimation",
+    "operators": "restoration",
     "posterior_samples": "restoration.posterior_samples",
-    "predicted_psnr": "restoration.denoising_errors",
     "restore": "restoration.restore",
     "surprise": "restoration.surprise",
     "train": "learning.train",
@@ -91,32 +72,21 @@ _HOME = {
 }
 
 __all__ = [
-    "Blur",
     "ConvolutionalPrior",
-    "DataMissingError",
-    "DenoisedWithError",
     "DiffusedPrior",
-    "Downsample",
     "Experts",
     "FilterBank",
-    "Fourier",
     "GaussianMixturePrior",
     "HeatpriorError",
     "ImageFileError",
     "ImagePrior",
     "InvalidInputError",
-    "LocalNoise",
-    "Mask",
     "MixtureConfig",
-    "NoiseLevel",
     "NoiseProfile",
-    "NoiseReport",
     "OutputFileError",
     "PatchPrior",
-    "Posterior",
+    "PoissonGaussian",
     "PriorFileError",
-    "RestoringStep",
-    "Surprise",
     "TrainingConfig",
     "TrainingError",
     "WaveletPrior",
@@ -125,10 +95,8 @@ __all__ = [
     "estimate_noise",
     "estimate_sigma",
     "load",
-    "noise_map",
-    "noise_profile",
+    "operators",
     "posterior_samples",
-    "predicted_psnr",
     "restore",
     "surprise",
     "train",
@@ -139,7 +107,10 @@ __all__ = [
 def __getattr__(name: str) -> object:
     if name not in _HOME:
         raise AttributeError(f"module 'heatprior' has no attribute {name!r}")
-    value = getattr(import_module(f"heatprior.{_HOME[name]}"), name)
+    if name == "operators":
+        value: object = import_module("heatprior.restoration.operators")
+    else:
+        value = getattr(import_module(f"heatprior.{_HOME[name]}"), name)
     globals()[name] = value
     return value
 

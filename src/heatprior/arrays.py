@@ -9,3 +9,4 @@ from numpy.typing import NDArray
 
 FloatArray = NDArray[np.floating[Any]]
 IntArray = NDArray[np.integer[Any]]
+ChannelAxis = int | tuple[()] | None  # (): there is none, though the last axis is as long as colours have it

@@ -19,10 +19,6 @@ class ImageFileError(HeatpriorError, ValueError):
     """A file is not an image that can be read, or is damaged."""
 
 
-class DataMissingError(HeatpriorError, OSError):
-    """A public data set is not there, could not be fetched, or is not what it should be."""
-
-
 class TrainingError(HeatpriorError, RuntimeError):
     """Training cannot go on: it diverged, or a run does not fit what was asked of it."""
 

@@ -1,8 +1,9 @@
-"""Writing results so that nothing is lost: to a temporary name first, renamed only when whole.
+"""Writing results so that nothing is lost: never over an input, and to a hidden folder first, renamed only when whole.
 
-The temporary name follows from the final one, so that what a killed process left there is found, and overwritten, by
-the next that writes the same file. A lock, which is released when its process ends, distinguishes that from a file
-that is being written.
+The hidden folder is beside the result, and its name follows from that of the result, so that the next process that
+writes the same finds what a killed one left. It is recognised by a marker in it, whose words only we write; a lock on
+the marker, which is released when its process ends, distinguishes what was left from what is being written. Whatever
+else has the name of such a folder is not ours, and is not touched.
 """
 
 from __future__ import annotations
@@ -11,97 +12,179 @@ import hashlib
 import os
 import stat
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 
 from heatprior import locks
 from heatprior.errors import OutputFileError
 
 LONGEST_NAME = 200  # bytes; systems take 255
+WORDS = b"heatprior makes a result in this folder, and removes it when that is done; you may do so if no run goes on\n"
+
+
+def keep_apart(outputs: Iterable[Path], inputs: Iterable[Path]) -> None:
+    """Refuse an output that is an input, contains one or lies within one, by whatever links and names."""
+    identity = cache(_identity)
+    read: dict[tuple[int, int], Path] = {}
+    above: dict[tuple[int, int], Path] = {}
+    seen: set[Path] = set()
+    for path in inputs:
+        if itself := identity(path):
+            read.setdefault(itself, path)
+        if path.parent not in seen or path.is_symlink():
+            seen.add(path.parent)
+            above |= {found: path for folder in _above(path) if (found := identity(folder))}
+    for output in outputs:
+        place = location(output)
+        for written in (output, working_folder(place)):
+            if (itself := identity(written)) is None:
+                continue
+            if itself in read:
+                raise OutputFileError(
+                    f"{written} is the input {read[itself]}; inputs are never replaced: choose another"
+                )
+            if itself in above:
+                raise OutputFileError(
+                    f"{written} contains the input {above[itself]}; inputs are never replaced: choose another"
+                )
+        for folder in (*place.parents, *Path(os.path.realpath(output)).parents):
+            if (found := identity(folder)) in read:
+                raise OutputFileError(
+                    f"{output} lies within the input {read[found]}; inputs are never changed: choose a place outside"
+                )
+
+
+def location(path: Path) -> Path:
+    """Where a path really is, through all links but the last: a link to a file is not where the file is."""
+    way = path.absolute()
+    return Path(os.path.realpath(way.parent), way.name)
+
+
+def _above(path: Path) -> Iterator[Path]:
+    """The folders without which a path would lead nowhere: those that it is in, and those of the links on its way."""
+    way = path.absolute()
+    for link in (way, *way.parents):
+        if link.is_symlink():
+            yield from location(link).parents
+    yield from Path(os.path.realpath(way)).parents
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """What a path leads to, through all links; equal for two names of the same file."""
+    try:
+        about = path.stat()
+    except (OSError, ValueError):  # the second: a name that no file can have
+        return None
+    return about.st_dev, about.st_ino
 
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Give a temporary path beside `path`, with the same suffix; rename it to `path` if the block succeeds.
+    """Give a path to write to, of the same name in a hidden folder; rename it to `path` if the block succeeds.
 
-    If it fails, the temporary file goes and what stood at `path` stays.
+    If it fails, what was written goes and what stood at `path` stays.
     """
     try:
-        handle, temporary = _begun(path)
+        folder, handle = _begun(path)
     except OSError as error:
         raise OutputFileError(_explain(path, error)) from error
     try:
-        try:
-            yield temporary
-            temporary.chmod(0o666 & ~_umask())
-            temporary.replace(path)
-        except BaseException:
-            temporary.unlink(missing_ok=True)  # still locked: it is ours
-            raise
+        yield folder / path.name
+        (folder / path.name).replace(path)
     except OutputFileError:
         raise
     except OSError as error:
         raise OutputFileError(_explain(path, error)) from error
     finally:
-        os.close(handle)
+        _end(folder, handle, path.name)
 
 
 def discard_unfinished(path: Path) -> None:
     """Remove what a killed process left of its attempt to write `path`; not what is being written now."""
-    temporary = _temporary(path)
-    handle = _locked(temporary) if os.path.lexists(temporary) else None
-    if handle is not None:
-        with suppress(OSError):
-            temporary.unlink()
+    folder = working_folder(path)
+    if locks.AVAILABLE and folder.is_dir() and (handle := claim(folder)) is not None:
+        _end(folder, handle, path.name)
+
+
+def working_folder(path: Path) -> Path:
+    """The hidden folder in which `path` is made."""
+    name = path.name
+    if len(os.fsencode(name)) > LONGEST_NAME:
+        name = hashlib.blake2b(os.fsencode(name), digest_size=12).hexdigest()
+    return path.with_name(f".{name}-heatprior")
+
+
+def claim(folder: Path) -> int | None:
+    """Make a folder of our own, or take over what a killed process left; None if it is in use, or is not ours.
+
+    The marker has the name of its folder, which no result in it has. Returned is the handle that holds its lock.
+    """
+    with suppress(FileExistsError):
+        folder.mkdir()
+    marker = folder / folder.name
+    flags = os.O_RDWR | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
+    try:
+        if not (stat.S_ISDIR((about := folder.lstat()).st_mode) and _is_of_this_user(about)):
+            return None
+        new = not any(folder.iterdir())
+        handle = os.open(marker, flags | (os.O_CREAT | os.O_EXCL if new else 0), 0o600)
+    except OSError:  # there is no marker, or somebody was quicker
+        return None
+    try:
+        locks.lock(handle)
+        about = os.fstat(handle)
+        words = os.read(handle, len(WORDS) + 1) if os.path.samestat(about, marker.lstat()) else None
+        ours = _is_of_this_user(about) and (words == WORDS or (words == b"" and _holds_only(folder, marker)))
+    except OSError:
+        ours = False
+    if not ours:
         os.close(handle)
-
-
-def _begun(path: Path) -> tuple[int, Path]:
-    """An empty temporary file for `path`, and a handle that holds its lock."""
-    temporary = _temporary(path)
-    handle = _locked(temporary)
-    if handle is not None:
-        os.ftruncate(handle, 0)
-        return handle, temporary
-    # Someone writes the same file now, the name is not ours, or there are no locks here.
-    handle, name = tempfile.mkstemp(prefix=f"{temporary.stem}-", suffix=path.suffix, dir=path.parent)
-    if not locks.AVAILABLE:  # an open file cannot be renamed
-        os.close(handle)
-        handle = os.open(os.devnull, os.O_RDONLY)
-    return handle, Path(name)
-
-
-def _temporary(path: Path) -> Path:
-    stem = path.stem
-    if len(os.fsencode(path.name)) > LONGEST_NAME:
-        stem = hashlib.blake2b(os.fsencode(path.name), digest_size=12).hexdigest()
-    return path.with_name(f".{stem}-heatprior{path.suffix}")
-
-
-def _locked(temporary: Path) -> int | None:
-    """The temporary file, made if it is not there, open and locked; None if it is in use, not ours, or cannot be."""
-    while locks.AVAILABLE:  # else names are drawn at random, and what a killed process left stays
+        return None
+    if not words:  # it is new, or its process was killed before it wrote them
         try:
-            handle = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+            os.write(handle, WORDS)
         except OSError:
-            return None
-        try:
-            locks.lock(handle)
-            about, there = os.fstat(handle), os.lstat(temporary)
-        except FileNotFoundError:  # the process that held it has just renamed it: try again
-            os.close(handle)
-            continue
-        except OSError:
-            os.close(handle)
-            return None
-        if os.path.samestat(about, there):
-            if stat.S_ISREG(about.st_mode) and about.st_uid == os.geteuid() and about.st_nlink == 1:
-                return handle
-            os.close(handle)
-            return None
+            release(folder, handle)
+            raise
+    return handle
+
+
+def release(folder: Path, handle: int) -> None:
+    """Remove a folder that was claimed, unless there is more in it than its marker."""
+    if not locks.AVAILABLE:  # an open file cannot be removed there
         os.close(handle)
-    return None
+    with suppress(OSError):
+        if _holds_only(folder, folder / folder.name):
+            (folder / folder.name).unlink()
+            folder.rmdir()
+    if locks.AVAILABLE:
+        os.close(handle)
+
+
+def _holds_only(folder: Path, path: Path) -> bool:
+    return list(folder.iterdir()) == [path]
+
+
+def _begun(path: Path) -> tuple[Path, int | None]:
+    """A folder of our own for `path`, without a file of that name in it, and the handle that holds its lock, if any."""
+    folder = working_folder(path)
+    handle = claim(folder) if locks.AVAILABLE else None
+    if handle is None:  # someone writes the same file now, the name is not ours, or there are no locks here
+        return Path(tempfile.mkdtemp(prefix=f"{folder.name}-", dir=path.parent)), None
+    (folder / path.name).unlink(missing_ok=True)
+    return folder, handle
+
+
+def _end(folder: Path, handle: int | None, name: str) -> None:
+    with suppress(OSError):
+        (folder / name).unlink(missing_ok=True)
+    if handle is not None:
+        release(folder, handle)
+        return
+    with suppress(OSError):
+        folder.rmdir()
 
 
 def make_folder(folder: Path) -> None:
@@ -117,8 +200,5 @@ def _explain(path: Path, error: OSError) -> str:
     return f"cannot write {path}: {error.strerror or error}; choose another place"
 
 
-def _umask() -> int:
-    """Permissions that new files go without; reading it means setting it, so set it back at once."""
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+def _is_of_this_user(about: os.stat_result) -> bool:
+    return os.name != "posix" or about.st_uid == os.geteuid()

@@ -27,17 +27,17 @@ class Kind:
 
     def prior_class(self) -> Any:
         """The class of the priors."""
-        return _resolved(self.prior)
+        return _resolve(self.prior)
 
     def training_config(self) -> Any:
-        """The class of the settings of a training; of the kinds in `trainable` only."""
+        """The class of the settings of a training, for the kinds in `trainable`."""
         if self.training is None:
             raise LookupError(f"priors of kind {self.name} are not learnt from patches")
-        return _resolved(self.training)
+        return _resolve(self.training)
 
     def drawing(self) -> Any:
         """The function that draws a prior into a file."""
-        return _resolved(self.picture)
+        return _resolve(self.picture)
 
 
 KINDS: dict[str, Kind] = {
@@ -47,25 +47,25 @@ KINDS: dict[str, Kind] = {
             "patch",
             prior="heatprior.priors.patch:PatchPrior",
             training="heatprior.learning.patch_training:TrainingConfig",
-            picture="heatprior.pictures.patch_priors:draw_prior",
+            picture="heatprior.pictures.priors:draw_filters",
         ),
         Kind(
             "mixture",
             prior="heatprior.priors.gaussian_mixture:GaussianMixturePrior",
             training="heatprior.learning.mixture_training:MixtureConfig",
-            picture="heatprior.pictures.mixture_priors:draw_mixture",
+            picture="heatprior.pictures.priors:draw_mixture",
         ),
         Kind(
             "convolutional",
             prior="heatprior.priors.convolutional:ConvolutionalPrior",
             training=None,
-            picture="heatprior.pictures.band_priors:draw_bands",
+            picture="heatprior.pictures.priors:draw_bands",
         ),
         Kind(
             "wavelet",
             prior="heatprior.priors.wavelet:WaveletPrior",
             training=None,
-            picture="heatprior.pictures.band_priors:draw_bands",
+            picture="heatprior.pictures.priors:draw_bands",
         ),
     )
 }
@@ -76,7 +76,7 @@ def trainable() -> list[str]:
     return [kind.name for kind in KINDS.values() if kind.training]
 
 
-def _resolved(name: str) -> Any:
-    """What "module:name" names."""
+def _resolve(name: str) -> Any:
+    """Import the object that "module:name" names."""
     module, _, attribute = name.partition(":")
     return getattr(import_module(module), attribute)

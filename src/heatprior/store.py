@@ -26,14 +26,14 @@ VERSION = 1
 
 @dataclass(frozen=True)
 class PriorFile:
-    """What a file holds: the kind of the prior, its arrays and its card."""
+    """The contents of a file: the kind of the prior, its arrays and its card."""
 
     kind: str
     tensors: Mapping[str, np.ndarray[Any, Any]]
     card: Mapping[str, Any]
 
-    def named(self, *names: str) -> list[np.ndarray[Any, Any]]:
-        """The arrays of these names, which a prior cannot do without; a file that lacks any is refused."""
+    def arrays(self, *names: str) -> list[np.ndarray[Any, Any]]:
+        """The arrays of these names; raises if the file lacks any of them."""
         missing = sorted(set(names) - self.tensors.keys())
         if missing:
             raise PriorFileError(f"the file lacks {', '.join(missing)}; get a fresh copy")
@@ -41,7 +41,7 @@ class PriorFile:
 
 
 def write_prior_file(path: Path, contents: PriorFile) -> None:
-    """Write `contents`; the file appears only when it is whole. The same contents give the same bytes."""
+    """Write `contents`; the file appears only when it is complete. The same contents give the same bytes."""
     header = {"version": VERSION, "kind": contents.kind, "card": dict(contents.card)}
     try:
         text = json.dumps(header, sort_keys=True)
@@ -57,7 +57,7 @@ def write_prior_file(path: Path, contents: PriorFile) -> None:
 
 
 def read_prior_file(path: Path) -> PriorFile:
-    """Read a prior; anything else, damaged files included, is refused with the reason."""
+    """Read the file of a prior; raises with the reason if it is anything else, or damaged."""
     if not path.is_file():
         what = "it is a folder" if path.is_dir() else "it is no file" if path.exists() else "there is no such file"
         raise PriorFileError(f"cannot read {path}: {what}; give the path of a prior (.safetensors)")

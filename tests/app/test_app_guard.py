@@ -1,13 +1,16 @@
 """Who may talk to the server: itself, with the token; no other name, no other page."""
 
+import socket
+
 import pytest
 
 pytest.importorskip("starlette", reason="the page is the extra heatprior[app]")
+pytest.importorskip("uvicorn", reason="the page is the extra heatprior[app]")
 
-from heatprior.app.guard import Guard, names_of
+from heatprior.app.server import Guard, host_names
 
 TOKEN = "right"
-GUARD = Guard(None, names_of("127.0.0.1", 8000), TOKEN)
+GUARD = Guard(None, host_names("127.0.0.1", 8000), TOKEN)
 
 
 def refusal(path="/api/tabs", query="", **headers):
@@ -52,5 +55,21 @@ def test_two_hosts_in_one_request_are_refused():
 
 
 def test_an_address_that_was_asked_for_is_a_name_of_the_server():
-    assert "192.168.1.7:8000" in names_of("192.168.1.7", 8000)
-    assert "192.168.1.7:8000" not in names_of("127.0.0.1", 8000)
+    assert "192.168.1.7:8000" in host_names("192.168.1.7", 8000)
+    assert "192.168.1.7:8000" not in host_names("127.0.0.1", 8000)
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::"])
+def test_the_name_of_the_computer_need_not_resolve(monkeypatch, host):
+    def refuse(*_, **__):
+        raise socket.gaierror(-2, "Name or service not known")
+
+    monkeypatch.setattr(socket, "getaddrinfo", refuse)
+    monkeypatch.setattr(socket, "gethostname", lambda: "Box")
+    names = host_names(host, 8000)
+    assert {"127.0.0.1:8000", "localhost:8000", "box:8000"} <= names
+
+
+def test_browsers_leave_out_the_usual_port():
+    assert {"127.0.0.1", "127.0.0.1:80"} <= host_names("127.0.0.1", 80)
+    assert "127.0.0.1" not in host_names("127.0.0.1", 8000)

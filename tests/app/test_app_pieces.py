@@ -1,6 +1,7 @@
 """The pieces of the server that need no browser: turns, quick looks, names, regions, what is shown, what is refused."""
 
 import asyncio
+import os
 import threading
 import time
 from functools import partial
@@ -8,16 +9,13 @@ from functools import partial
 import numpy as np
 import pytest
 
-from heatprior.app.choices import Choice, target_name
-from heatprior.app.layers import Wanted, show
-from heatprior.app.long_jobs import LongJob
-from heatprior.app.opened import OpenedPicture
-from heatprior.app.quick import Pace, first_noise, quick_look
-from heatprior.app.scratch import plain_name, scratch_folder, sweep
-from heatprior.app.screen import Region, halved, in_8_bits
-from heatprior.app.turns import QuickLooks, SupersededError, Turns
-from heatprior.app.work import denoise_whole
+from heatprior.app.jobs import LongJob, QuickLooks, SupersededError, Turns
+from heatprior.app.pictures import OpenedPicture, Region, halve, quantise
+from heatprior.app.tabs import plain_name, scratch_folder, sweep
+from heatprior.app.views import Pace, ViewRequest, denoise_quickly, guess_noise, render
+from heatprior.app.work import Choice, denoise_picture, target_name
 from heatprior.errors import HeatpriorError, InvalidInputError
+from heatprior.files import claim
 
 
 def noisy_picture(folder, sigma=10.0, shape=(96, 120)):
@@ -50,7 +48,7 @@ def steps_of_jobs(tabs):
 
 
 def test_tabs_take_turns_whatever_came_first(monkeypatch):
-    monkeypatch.setattr("heatprior.app.turns.SLICE", -1.0)
+    monkeypatch.setattr("heatprior.app.jobs.SLICE", -1.0)
     order = steps_of_jobs("aab")
     assert order.startswith("abababab")
     assert order.endswith("aaaa")
@@ -59,7 +57,7 @@ def test_tabs_take_turns_whatever_came_first(monkeypatch):
 
 
 def test_without_turns_the_second_tab_would_wait(monkeypatch):
-    monkeypatch.setattr("heatprior.app.turns.SLICE", 1e9)
+    monkeypatch.setattr("heatprior.app.jobs.SLICE", 1e9)
     assert steps_of_jobs("ab") in ("aaaabbbb", "bbbbaaaa")
 
 
@@ -125,19 +123,22 @@ def test_the_folder_goes_with_the_server_and_what_a_killed_one_left_is_swept(tmp
         (folder / "given.png").write_bytes(b"x")
         sweep(tmp_path)
         assert folder.is_dir()  # its server lives
-        left = tmp_path / "heatprior-app-left"
-        left.mkdir()
-        (left / "lock").touch()
+        left, somebodys = tmp_path / "heatprior-app-left", tmp_path / "heatprior-app-results"
+        os.close(claim(left))  # as by a process that ended
+        (left / "given.png").write_bytes(b"x")
+        somebodys.mkdir()
+        (somebodys / "lock").touch()
         sweep(tmp_path)
         assert not left.exists()
-    assert list(tmp_path.iterdir()) == []
+        assert (somebodys / "lock").exists()
+    assert list(tmp_path.iterdir()) == [somebodys]
 
 
 def test_a_region_stays_inside_and_on_the_grid_of_its_step():
     region = Region.within((100, 90), -5, 37, 200, 30, 8)
     assert region == Region(0, 32, 90, 35, 8)
-    assert region.reduced == (slice(4, 9), slice(0, 12))
-    assert region.grown(2, (100, 90)) == Region(0, 16, 90, 67, 8)
+    assert region.window == (slice(4, 9), slice(0, 12))
+    assert region.grow(2, (100, 90)) == Region(0, 16, 90, 67, 8)
     for bad in ((0, 0, 9, 9, 3), (0, 0, 9, 9, 128), (95, 0, 9, 9, 1), (0, 0, -5, 9, 1)):
         with pytest.raises(InvalidInputError):
             Region.within((100, 90), *bad)
@@ -148,24 +149,24 @@ def test_halving_takes_means(shape):
     pixels = np.random.default_rng(0).integers(0, 256, shape).astype(np.uint8)
     padded = np.pad(pixels, [(0, shape[0] % 2), (0, shape[1] % 2)] + [(0, 0)] * (len(shape) - 2), mode="edge")
     means = sum(padded[i::2, j::2].astype(float) for i in (0, 1) for j in (0, 1)) / 4
-    np.testing.assert_allclose(halved(pixels), means)
+    np.testing.assert_allclose(halve(pixels), means)
 
 
 def test_what_is_shown_of_other_types_than_8_bits():
-    shown = in_8_bits(np.array([[-1.0, 0.0, 0.5, 1.0, 2.0, np.nan]]), 0.0, 1.0)
+    shown = quantise(np.array([[-1.0, 0.0, 0.5, 1.0, 2.0, np.nan]]), 0.0, 1.0)
     assert shown.tolist() == [[0, 0, 128, 255, 255, 128]]
 
 
 def test_a_quick_look_takes_the_noise_off_at_every_reduction(tmp_path):
     picture, clean = noisy_picture(tmp_path)
-    picture.noise[0] = first_noise(picture, 0)
+    picture.noise[0] = guess_noise(picture, 0)
     for step in (1, 2):
         region = Region.within(picture.frame_shape, 16, 16, 64, 48, step)
-        look = quick_look(picture, 0, region, Choice(), Pace())
+        look = denoise_quickly(picture, 0, region, Choice(), Pace())
         truth, noisy = clean, picture.frame(0)
         for _ in range(step - 1):
-            truth, noisy = halved(truth), halved(noisy)
-        truth, noisy = (pixels[region.reduced] for pixels in (truth, noisy))
+            truth, noisy = halve(truth), halve(noisy)
+        truth, noisy = (pixels[region.window] for pixels in (truth, noisy))
         assert look.shape == truth.shape
         assert np.std(look - truth) < 0.65 * np.std(noisy - truth)  # the fast quality leaves noise in smooth pictures
 
@@ -173,18 +174,18 @@ def test_a_quick_look_takes_the_noise_off_at_every_reduction(tmp_path):
 def test_a_look_that_only_refines_gives_way_to_a_newer_one_and_a_first_one_does_not(tmp_path):
     picture, _ = noisy_picture(tmp_path)
     region = Region.within(picture.frame_shape, 0, 0, 120, 96, 1)
-    first = Wanted("denoised", 0, region, Choice(), None)
-    assert show(picture, first, Pace(), is_old=lambda: True).region == region
+    first = ViewRequest("denoised", 0, region, Choice(), None)
+    assert render(picture, first, Pace(), is_old=lambda: True).region == region
     refining = first._replace(choice=Choice(strength=2.0), closeness="exact")
     with pytest.raises(SupersededError):
-        show(picture, refining, Pace(), is_old=lambda: True)
-    assert show(picture, refining, Pace()).region == region
+        render(picture, refining, Pace(), is_old=lambda: True)
+    assert render(picture, refining, Pace()).region == region
 
 
 def test_the_errors_of_a_result_are_a_map_if_they_were_asked_for(tmp_path):
     picture, _ = noisy_picture(tmp_path, shape=(48, 56))
     results = [
-        denoise_whole(picture, Choice(10.0, quality="fast", error=error), lambda _: None)["result"]
+        denoise_picture(picture, Choice(10.0, quality="fast", error=error), lambda _: None)["result"]
         for error in (True, False)
     ]
     errors = picture.error_map(0, results[0])
@@ -210,12 +211,13 @@ def test_the_pace_reduces_what_would_take_too_long():
 
 
 def test_choices_are_read_and_said_as_the_command_line_has_them():
-    choice = Choice.read({"sigma": "20", "strength": "1.5", "quality": "fast", "adapt": True})
-    assert choice.told(None) == {"sigma": 30.0}
-    assert choice.command("a b.png", "c.png", {"sigma": 30.0}) == (
-        "heatprior denoise 'a b.png' -o c.png --sigma 30.0 --fast --adapt"
-    )
-    assert Choice.read({}).told(None) == {}
+    choice = Choice.read({"sigma": "20", "strength": "1.5", "quality": "fast"})
+    assert choice.keywords == {"quality": "fast", "sigma": 30.0}
+    assert choice.command("a b.png", "c.png") == "heatprior denoise 'a b.png' -o c.png --sigma 30.0 --quality fast"
+    assert Choice.read({}).command("a.png", "c.png") == "heatprior denoise a.png -o c.png"
+    stronger = Choice.read({"strength": "1.5"})
+    assert stronger.keywords == {"quality": "default", "strength": 1.5}
+    assert stronger.command("a.png", "c.png") == "heatprior denoise a.png -o c.png --strength 1.5"
     assert target_name("scan.nii.gz") == "scan-denoised.nii.gz"
     for bad in ({"sigma": "-1"}, {"sigma": "nan"}, {"strength": "0"}, {"quality": "none"}, {"sigma": "x"}):
         with pytest.raises(HeatpriorError):

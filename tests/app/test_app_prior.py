@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from heatprior import load
-from heatprior.app.opened import OpenedPicture
-from heatprior.app.prior_numbers import checked_sigma, description, expert, likelihood, potentials, samples
+from heatprior.app.pictures import OpenedPicture
+from heatprior.app.prior_page import describe_filters, expert, likelihood, parse_sigma, potentials, samples
 from heatprior.errors import InvalidInputError
 
 
 def test_filters_come_by_rising_norm():
-    about = description("patch7")
+    about = describe_filters("patch7")
     assert about["norms"] == sorted(about["norms"])
     assert len(about["filters"]) == about["count"] == 48
     np.testing.assert_allclose(np.linalg.norm(about["filters"], axis=1), about["norms"], rtol=1e-3)
@@ -41,9 +41,9 @@ def test_the_likelihood_is_highest_near_the_noise_that_was_added(tmp_path):
 @pytest.mark.parametrize("sigma", ["-0.1", "0.7", "x", "nan"])
 def test_noise_levels_that_make_no_sense_are_refused(sigma):
     with pytest.raises(InvalidInputError):
-        checked_sigma(sigma)
+        parse_sigma(sigma)
 
 
 def test_no_other_prior_is_read():
     with pytest.raises(InvalidInputError):
-        description("../../etc/passwd")
+        describe_filters("../../etc/passwd")

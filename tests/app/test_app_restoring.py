@@ -5,9 +5,8 @@ import pytest
 from PIL import Image
 
 import heatprior as hp
-from heatprior.app.opened import OpenedPicture
-from heatprior.app.restoring import MASK, Restoration
-from heatprior.app.work import restore_whole
+from heatprior.app.pictures import OpenedPicture
+from heatprior.app.work import MASK, Restoration, restore_picture
 from heatprior.errors import InvalidInputError
 
 
@@ -22,11 +21,11 @@ def test_what_was_painted_over_is_filled_in_and_all_else_stays(tmp_path):
     picture, grey = opened(tmp_path)
     wanted = Restoration.read({"task": "inpaint"})
     with pytest.raises(InvalidInputError, match="no pixel is missing"):
-        restore_whole(picture, wanted, lambda _: None)
+        restore_picture(picture, wanted, lambda _: None)
     spoilt = np.zeros(grey.shape, bool)
     spoilt[10:14, 5:30] = True
     Image.fromarray(255 * spoilt.astype(np.uint8)).save(tmp_path / f".{MASK}")
-    done = restore_whole(picture, wanted, lambda _: None)
+    done = restore_picture(picture, wanted, lambda _: None)
     filled = picture.result(done["result"]).load()
     np.testing.assert_array_equal(filled[~spoilt], grey[~spoilt])
     assert (filled[spoilt] != grey[spoilt]).any()
@@ -35,12 +34,12 @@ def test_what_was_painted_over_is_filled_in_and_all_else_stays(tmp_path):
 
 def test_an_enlarged_picture_has_a_frame_of_its_own_shape(tmp_path):
     picture, grey = opened(tmp_path)
-    done = restore_whole(picture, Restoration.read({"task": "upscale", "factor": "2", "sigma": "4"}), lambda _: None)
+    done = restore_picture(picture, Restoration.read({"task": "upscale", "factor": "2", "sigma": "4"}), lambda _: None)
     assert picture.shape_of(done["result"]) == (64, 72)
     assert picture.shape_of(None) == (32, 36)
-    expected = hp.restore(grey, hp.Downsample(2), 4.0)
-    np.testing.assert_array_equal(picture.reduced(0, 1, done["result"]), expected)
-    assert picture.reduced(0, 2, done["result"]).shape == (32, 36)
+    expected = hp.restore(grey, hp.operators.Downsample(2), 4.0)
+    np.testing.assert_array_equal(picture.reduce(0, 1, done["result"]), expected)
+    assert picture.reduce(0, 2, done["result"]).shape == (32, 36)
 
 
 def test_settings_are_said_as_the_commands_have_them_or_refused():

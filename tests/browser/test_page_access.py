@@ -40,7 +40,7 @@ def test_the_keyboard_reaches_everything(page, pictures):
     for _ in range(40):
         page.keyboard.press("Tab")
         reached.add(page.evaluate("document.activeElement.id || document.activeElement.tagName"))
-    wanted = {"CANVAS", "wipe", "fit", "one", "strength", "sigma", "quality", "adapt", "theme", "close"}
+    wanted = {"CANVAS", "wipe", "fit", "one", "strength", "sigma", "quality", "theme", "close"}
     assert wanted <= reached
 
 

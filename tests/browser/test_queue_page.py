@@ -31,7 +31,7 @@ def test_a_queue_does_what_can_be_done_and_tells_the_rest(open_page, pictures, d
     assert "broken.png" in page.inner_text(".queue-list .failed")
     assert archive.namelist() == ["deep.png", "stack.tif"]
     for name in archive.namelist():
-        assert archive.read(name) == denoised(name, "--sigma", "5200", "--fast")
+        assert archive.read(name) == denoised(name, "--sigma", "5200", "--quality", "fast")
     page.click(".queue-list li:last-child button")
     until(page, "document.getElementById('name').textContent === 'stack.tif'")
     assert page.input_value("#sigma") == "5200"  # the settings are for all of them
@@ -51,7 +51,7 @@ def test_other_settings_begin_the_queue_again_and_clearing_ends_it(open_page, pi
         archive = saved_archive(page)
         assert archive.namelist() == ["small-2.png", "small.png"]  # of one name, and both kept
         assert {archive.read(name) for name in archive.namelist()} == {
-            denoised("small.png", "--sigma", sigma, "--fast")
+            denoised("small.png", "--sigma", sigma, "--quality", "fast")
         }
     page.click("#queue-clear")
     assert page.is_hidden("#queue")
@@ -71,7 +71,9 @@ def test_a_folder_keeps_its_places_and_two_files_of_one_name_do_not_meet(page, p
     counted(page, "2 of 2")
     archive = saved_archive(page)
     assert sorted(archive.namelist()) == ["scans/a/small.png", "scans/b/small.png"]
-    assert {archive.read(name) for name in archive.namelist()} == {denoised("small.png", "--sigma", "20", "--fast")}
+    assert {archive.read(name) for name in archive.namelist()} == {
+        denoised("small.png", "--sigma", "20", "--quality", "fast")
+    }
 
 
 def test_a_queue_can_be_cancelled_and_goes_on_where_it_was(page, pictures):

@@ -7,7 +7,7 @@ from command_line import Outcome, Run
 from denoising_folder import fill_current_folder
 
 from heatprior.cli import main
-from heatprior.priors.handmade import dct_prior
+from paper.weights.handmade import dct_prior
 
 
 @pytest.fixture

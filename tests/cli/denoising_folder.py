@@ -9,7 +9,7 @@ import tifffile
 from PIL import Image
 from synthetic import landscape
 
-from heatprior.priors.handmade import dct_prior
+from paper.weights.handmade import dct_prior
 
 SIGMA = 20
 QUICK = ("--prior", "mine.safetensors")

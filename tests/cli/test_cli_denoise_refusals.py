@@ -32,7 +32,7 @@ from PIL import Image
         ("noisy.png -o new.png --sigma small-map.npy", "or a map (20, 24)"),
         ("noisy.png -o new.png --sigma 2e9", "units of the image, or the value of full scale (white)"),
         ("noisy.png -o new.png --sigma 20 --white 0", "expected the positive value"),
-        ("noisy.png -o new.png --sigma 20 --method bm3d", "--help"),
+        ("noisy.png -o new.png --sigma 20 --quality bm3d", "--help"),
         ("noisy.png -o new.png --sigma 20 --prior patch99", "shipped are"),
         ("noisy.png --sigma 20", "-o"),
         ("-o new.png --sigma 20", "INPUT"),

@@ -11,8 +11,8 @@ from PIL import Image
 from synthetic import folder_of_images
 
 from heatprior.cli import evaluate as module
-from heatprior.priors.handmade import dct_prior
 from heatprior.restoration import evaluation
+from paper.weights.handmade import dct_prior
 
 QUICK = ("--prior", "mine.safetensors")
 
@@ -39,10 +39,10 @@ def test_prints_a_table_and_writes_the_same_figures(run: Run):
     assert (outcome.code, outcome.err) == (0, "")
     head, *rows, about, wrote = outcome.out.splitlines()
     assert head.split() == ["255σ", "PSNR", "SSIM", "s/Mpx"]
-    assert about == "3 of 3 images of photos, mine.safetensors, hqs, 1 core"
+    assert about == "3 of 3 images of photos, mine.safetensors, 1 core"
     assert wrote == "wrote new.json"
     record = json.loads(Path("new.json").read_text())
-    assert (record["images"], record["count"], record["method"], record["threads"]) == ("photos", 3, "hqs", 1)
+    assert (record["images"], record["count"], record["steps"], record["threads"]) == ("photos", 3, None, 1)
     assert len(record["each"]) == 12
     for row, mean in zip(rows, record["mean"], strict=True):
         level, psnr, ssim, _ = map(float, row.split())
@@ -54,20 +54,17 @@ def test_prints_a_table_and_writes_the_same_figures(run: Run):
 
 
 @pytest.mark.usefixtures("workplace")
-def test_levels_images_and_method_can_be_chosen(run: Run):
-    options = ("--sigma", 10, "--sigma", 30, "--limit", 2, "--method", "eb", "-o", "new.json")
+def test_levels_images_and_steps_can_be_chosen(run: Run):
+    options = ("--sigma", 10, "--sigma", 30, "--limit", 2, "--steps", 1, "-o", "new.json")
     outcome = run("evaluate", "photos", *options, *QUICK)
-    assert "2 of 3 images of photos, mine.safetensors, eb, 1 core\n" in outcome.out
+    assert "2 of 3 images of photos, mine.safetensors, one step, 1 core\n" in outcome.out
     record = json.loads(Path("new.json").read_text())
     assert [mean["level"] for mean in record["mean"]] == [10, 30]
+    assert record["steps"] == 1
     assert len(record["each"]) == 4
-
-
-def test_bsd68_is_found_by_its_name(run: Run, workplace: Path):
-    (workplace / "photos").rename(workplace / "bsd68")
-    outcome = run("evaluate", "bsd68", "--data", workplace, "--sigma", 25, *QUICK)
-    assert (outcome.code, outcome.err) == (0, "")
-    assert "3 of 3 images of bsd68" in outcome.out
+    assert record["steps"] == 1
+    run("evaluate", "photos", *options[:6], "-o", "several.json", *QUICK)
+    assert json.loads(Path("several.json").read_text())["mean"] != record["mean"]
 
 
 def test_the_levels_in_the_help_are_those_of_the_library():
@@ -84,7 +81,6 @@ def test_the_levels_in_the_help_are_those_of_the_library():
         ("nothing", "holds no images"),
         ("mixed", "the file is empty"),
         ("small", "at least 7×7"),
-        ("bsd68 --data nothing", "heatprior data"),
         ("photos --sigma 0", "expected positive numbers"),
         ("photos --sigma -1", "expected positive numbers"),
         ("photos --sigma nan", "expected positive numbers"),
@@ -109,19 +105,19 @@ def test_refuses_in_one_line_and_leaves_nothing(run: Run, workplace: Path, argum
 @pytest.mark.skipif(not os.environ.get("HEATPRIOR_DATA"), reason="BSDS500 is not there")
 def test_a_validation_image_has_the_psnr_that_the_protocol_gives_by_hand(run: Run, tmp_path: Path):
     from heatprior import load
-    from heatprior.data import bsds500
     from heatprior.images import read_grey
-    from heatprior.priors.one_step import denoised_once
+    from heatprior.priors.protocol import denoise_once
+    from paper import bsds500
 
     first = bsds500.validation()[0]
     (tmp_path / "one").mkdir()
     (tmp_path / "one" / first.name).symlink_to(first.resolve())
     output = tmp_path / "new.json"
-    options = ("--sigma", 25, "--prior", "patch7", "--method", "eb")
+    options = ("--sigma", 25, "--prior", "patch7", "--steps", 1)
     assert run("evaluate", tmp_path / "one", *options, "-o", output).code == 0
     clean = read_grey(first) / 255
     noisy = clean + 25 / 255 * np.random.default_rng(1000).standard_normal(clean.shape)
-    denoised = np.clip(denoised_once(load("patch7"), noisy, 25 / 255), 0, 1)
+    denoised = np.clip(denoise_once(load("patch7"), noisy, 25 / 255), 0, 1)
     expected = -10 * np.log10(np.mean((denoised - clean) ** 2))
     # in float32 and by tables: right to 1e-5 of full scale, so to 1e-3 dB
     assert json.loads(output.read_text())["mean"][0]["psnr"] == pytest.approx(expected, abs=1e-3)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -72,57 +73,66 @@ def test_a_picture_shows_the_map(run: Run, workplace: Path):
         assert (workplace / "map.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_correlated_noise_is_told_with_length_gain_and_errors(run: Run, workplace: Path):
-    rng = np.random.default_rng(1)
-    clean = 0.2 + 0.6 * landscape((160, 160), rng)
-    smooth = np.repeat(np.repeat(rng.standard_normal((80, 80)), 2, axis=0), 2, axis=1)
-    for name, strength in (("growing", clean), ("falling", 1.0 - clean)):
-        np.save(f"{name}.npy", (clean + 0.15 * strength * smooth).astype(np.float32))
-        outcome = run("noise", f"{name}.npy", "--noise", "correlated", "-o", "noise.json", "--force")
-        assert outcome.code == 0
-        assert (
-            f", {name.replace('growing', 'grows').replace('falling', 'falls')} with brightness: variance" in outcome.out
-        )
-        (channel,) = json.loads((workplace / "noise.json").read_text())[0]["channels"]
-        assert channel["length_error"] < 0.5 * channel["length"]
-        assert (channel["gain"] > 0) == (name == "growing")
+def test_camera_noise_is_said_in_one_line_for_all_colours(run: Run, workplace: Path):
+    outcome = run("noise", "colour.png", "--noise", "camera", "-o", "noise.json")
+    assert outcome.code == 0
+    line, _ = outcome.out.splitlines()
+    assert re.fullmatch(r"colour\.png: camera noise, strength [\d.]+ of 255", line)
+    channels = json.loads((workplace / "noise.json").read_text())[0]["channels"]
+    assert {channel["model"] for channel in channels} == {"camera"}
+    assert len({channel["sigma"] for channel in channels}) == 1
 
 
 @pytest.mark.usefixtures("workplace")
 def test_an_image_without_noise_is_said_to_have_none(run: Run):
-    assert "no measurable noise" in run("noise", "plain.png").out
+    assert "no noise found" in run("noise", "plain.png").out
 
 
 def test_doubts_are_warnings(run: Run, workplace: Path):
-    outcome = run("noise", "smeared.npy", "-o", "noise.json")
+    clipped = np.clip(np.asarray(Image.open("noisy.png")).astype(int) * 2 - 80, 0, 255).astype(np.uint8)
+    Image.fromarray(clipped).save("clipped.png")
+    outcome = run("noise", "clipped.png", "--noise", "constant", "-o", "noise.json")
     assert outcome.code == 0
-    assert outcome.err.startswith("heatprior: warning: smeared.npy: neighbouring pixels are correlated")
+    assert outcome.err.startswith("heatprior: warning: clipped.png: ")
+    assert "clipped" in outcome.err
     assert json.loads((workplace / "noise.json").read_text())[0]["channels"][0]["doubts"]
+    outcome = run("denoise", "clipped.png", "-o", "clean.png", "--noise", "constant", "--quality", "fast")
+    assert (outcome.code, outcome.err.count("\n")) == (0, 1)
 
 
 @pytest.mark.usefixtures("workplace")
-def test_denoising_has_the_same_doubts_in_one_line_each(run: Run):
-    for name, doubt in (("smeared.npy", "neighbouring pixels are correlated"), ("plain.png", "cannot be told")):
-        outcome = run("denoise", name, "-o", f"clean-{name}", "--method", "eb")
-        assert outcome.code == 0
-        assert outcome.err.startswith(f"heatprior: warning: {name}: ")
-        assert doubt in outcome.err
-        assert outcome.err.count("\n") == 1
-
-
-def test_a_camera_profile_is_saved_and_denoised_with(run: Run, workplace: Path):
-    outcome = run("noise", "noisy.png", "--save", "camera.json")
-    assert (outcome.code, outcome.out.splitlines()[-1]) == (0, "wrote camera.json")
-    profile = NoiseProfile.load("camera.json")
-    assert (profile.pictures, len(profile.channels)) == (1, 1)
-    outcome = run("denoise", "noisy.png", "-o", "clean.png", "--noise-model", "camera.json", "--method", "eb")
+def test_an_image_without_noise_is_left_as_it_is(run: Run):
+    outcome = run("denoise", "plain.png", "-o", "clean.png", "--quality", "fast")
     assert (outcome.code, outcome.err) == (0, "")
-    expected = hp.denoise(np.asarray(Image.open("noisy.png")), noise=profile, method="eb")
+    assert outcome.out.splitlines()[-1].endswith("; no noise found; unchanged")
+    np.testing.assert_array_equal(np.asarray(Image.open("clean.png")), np.asarray(Image.open("plain.png")))
+
+
+@pytest.mark.usefixtures("workplace")
+def test_strength_scales_what_was_found(run: Run):
+    noisy = np.asarray(Image.open("noisy.png"))
+    assert run("denoise", "noisy.png", "-o", "half.png", "--strength", "0.5", "--quality", "fast").code == 0
+    half = np.asarray(Image.open("half.png"))
+    np.testing.assert_array_equal(half, hp.denoise(noisy, strength=0.5, quality="fast"))
+    whole = hp.denoise(noisy, quality="fast")
+    assert np.std(half.astype(float) - noisy) < 0.8 * np.std(whole.astype(float) - noisy)
+    outcome = run("denoise", "noisy.png", "-o", "other.png", "--strength", "2", "--sigma", "5")
+    assert outcome.code != 0
+    assert "--strength is for noise that is estimated" in outcome.err
+
+
+def test_a_camera_profile_is_denoised_with(run: Run, workplace: Path):
+    NoiseProfile.measure(0.05 * np.random.default_rng(0).standard_normal((96, 96))).save("camera.json")
+    profile = NoiseProfile.load("camera.json")
+    assert len(profile.channels) == 1
+    outcome = run("denoise", "noisy.png", "-o", "clean.png", "--noise", "camera.json", "--quality", "fast")
+    assert (outcome.code, outcome.err) == (0, "")
+    expected = hp.denoise(np.asarray(Image.open("noisy.png")), noise=profile, quality="fast")
     np.testing.assert_array_equal(np.asarray(Image.open("clean.png")), expected)
     for arguments, remedy in (
-        ("colour.png -o other.png --noise-model camera.json", "estimate one from images of this kind"),
-        ("noisy.png -o other.png --noise-model old.json", "cannot read the noise profile"),
-        ("noisy.png -o other.png --noise-model camera.json --sigma 5", "leave out --sigma"),
+        ("colour.png -o other.png --noise camera.json", "give one of images of this kind"),
+        ("noisy.png -o other.png --noise old.json", "cannot read the noise profile"),
+        ("noisy.png -o other.png --noise camera.json --sigma 5", "leave out --sigma"),
     ):
         outcome = run("denoise", *arguments.split())
         assert outcome.code != 0
@@ -132,13 +142,13 @@ def test_a_camera_profile_is_saved_and_denoised_with(run: Run, workplace: Path):
 
 @pytest.mark.usefixtures("workplace")
 def test_denoising_without_sigma_tells_what_it_found(run: Run):
-    outcome = run("denoise", "noisy.png", "-o", "clean.png", "--method", "eb")
+    outcome = run("denoise", "noisy.png", "-o", "clean.png", "--quality", "fast")
     assert (outcome.code, outcome.err) == (0, "")
-    assert "; noise sigma " in outcome.out
-    expected = hp.denoise(np.asarray(Image.open("noisy.png")), method="eb")
+    assert re.search(r"; white noise, strength [\d.]+ of 255; denoised$", outcome.out.splitlines()[0])
+    expected = hp.denoise(np.asarray(Image.open("noisy.png")), quality="fast")
     np.testing.assert_array_equal(np.asarray(Image.open("clean.png")), expected)
-    outcome = run("denoise", "colour.png", "-o", "clean2.png", "--method", "eb", "--noise", "map")
-    assert "; noise map, sigma " in outcome.out
+    outcome = run("denoise", "colour.png", "-o", "clean2.png", "--quality", "fast", "--noise", "map")
+    assert "; noise that varies from place to place, strength " in outcome.out
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 from command_line import assert_refused
 from PIL import Image
 
-FAST = ("--prior", "patch7", "--method", "eb")
+FAST = ("--prior", "fast7")
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ import os
 import pytest
 
 from heatprior import OutputFileError
-from heatprior.cli.outputs import check_output
+from heatprior.cli.batches import check_output
 
 
 def test_an_output_is_accepted_where_it_can_be_written(tmp_path):

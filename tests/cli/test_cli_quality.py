@@ -1,18 +1,23 @@
-"""`--fast` and `--best` of `heatprior denoise` and `heatprior evaluate`."""
+"""`--quality` of `heatprior denoise` and `heatprior evaluate`: one dial, and few options beside it."""
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+import typer
 from command_line import Run, assert_refused
 from synthetic import folder_of_images
 
 import heatprior as hp
+from heatprior.cli import application
+
+MOST_OPTIONS = 12
 
 
-@pytest.mark.parametrize(("arguments", "quality"), [([], "default"), (["--fast"], "fast")])
-def test_the_options_are_the_qualities_of_the_library(
+@pytest.mark.parametrize(("arguments", "quality"), [([], "default"), (["--quality", "fast"], "fast")])
+def test_the_dial_is_that_of_the_library(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], quality: str
 ):
     monkeypatch.chdir(tmp_path)
@@ -27,6 +32,20 @@ def test_the_options_are_the_qualities_of_the_library(
     assert (record["quality"], record["prior"]) == (quality, {"default": "tuned", "fast": "fast7"}[quality])
 
 
-def test_both_at_once_are_refused(run: Run, tmp_path: Path):
-    outcome = run("denoise", tmp_path / "a.png", "-o", tmp_path / "b.png", "--sigma", 20, "--fast", "--best")
-    assert_refused(outcome, "--fast and --best exclude each other")
+def test_other_qualities_are_refused(run: Run, tmp_path: Path):
+    outcome = run("denoise", tmp_path / "a.png", "-o", tmp_path / "b.png", "--sigma", 20, "--quality", "good")
+    assert_refused(outcome, "--quality")
+
+
+def options_of(name: str) -> list[str]:
+    """The options of a command, without --help."""
+    command: Any = typer.main.get_command(application()).commands[name]  # type: ignore[attr-defined]
+    options = [one for one in command.get_params(typer.Context(command)) if one.param_type_name == "option"]
+    return [one.name for one in options if one.name != "help"]
+
+
+def test_denoise_has_few_options():
+    found = options_of("denoise")
+    assert len(found) <= MOST_OPTIONS, found
+    assert not {"fast", "best", "method", "adapt", "scales", "scheduler", "noise_model"} & set(found)
+    assert len(options_of("train")) > MOST_OPTIONS  # the count does count

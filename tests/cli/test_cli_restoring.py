@@ -12,7 +12,7 @@ from PIL import Image
 from synthetic import landscape, oriented_mixture
 
 import heatprior as hp
-from heatprior.restoration.operators.point_spreads import gaussian_kernel, motion_kernel
+from heatprior.restoration.operators.convolution import gaussian_kernel, motion_kernel
 
 QUICK = ("--prior", "mixture.safetensors")
 SHAPE = (32, 36)
@@ -57,7 +57,9 @@ def dpi(name: str) -> object:
 def test_deblur_is_that_of_the_library(run: Run, arguments: tuple[object, ...], kernel: np.ndarray):
     outcome = run("deblur", "photo.png", "-o", "sharp.png", "--sigma", 3, *QUICK, *arguments)
     assert (outcome.code, outcome.err) == (0, "")
-    expected = hp.restore(pixels("photo.png"), hp.Blur(kernel), 3, prior="mixture.safetensors", channel_axis=-1)
+    expected = hp.restore(
+        pixels("photo.png"), hp.operators.Blur(kernel), 3, prior="mixture.safetensors", channel_axis=-1
+    )
     np.testing.assert_array_equal(pixels("sharp.png"), expected)
     assert dpi("sharp.png") == pytest.approx((300, 300), abs=0.1)
 
@@ -115,7 +117,7 @@ def test_inpaint_fills_nan(run: Run):
 def test_upscale_is_that_of_the_library(run: Run, target: str):
     outcome = run("upscale", "photo.png", "-o", target, "--factor", 3, "--sigma", 3, *QUICK, "--compare")
     assert (outcome.code, outcome.err) == (0, "")
-    operator = hp.Downsample(3)
+    operator = hp.operators.Downsample(3)
     expected = hp.restore(pixels("photo.png"), operator, 3, prior="mixture.safetensors", channel_axis=-1)
     np.testing.assert_array_equal(pixels(target), expected)
     assert expected.shape == (96, 108, 3)

@@ -7,11 +7,11 @@ from command_line import Run, assert_refused, contents
 from whole_images import convolutional_prior, wavelet_prior
 
 from examples import gaussian_mixture
-from heatprior.priors.handmade import dct_prior
+from paper.weights.handmade import dct_prior
 
 
 def test_tells_the_card_and_draws(run: Run, folder: Path):
-    outcome = run("show", "dct7", "-o", "picture.png")
+    outcome = run("show", "patch7", "-o", "picture.png")
     assert (outcome.code, outcome.err) == (0, "")
     facts = dict(line.split(maxsplit=1) for line in outcome.out.replace("patch size", "patch-size").splitlines())
     assert facts["kind"] == "patch"
@@ -19,7 +19,7 @@ def test_tells_the_card_and_draws(run: Run, folder: Path):
     assert facts["filters"].startswith("48,")
     assert facts["components"].startswith("125 ")
     assert facts["parameters"] == str(48 * 49 + 48 * 125)
-    assert facts["made"].startswith("by hand")
+    assert facts["made"].startswith("by heatprior train")
     assert facts["wrote"] == "picture.png"
     assert (folder / "picture.png").read_bytes().startswith(b"\x89PNG")
 
@@ -78,10 +78,10 @@ def test_a_card_cannot_steer_the_terminal(run: Run):
         ("nothing", "shipped are"),
         ("notes.txt", "get a fresh copy"),
         ("cut.safetensors -o new.png", "get a fresh copy"),
-        ("dct7 --filters 0", "--help"),
-        ("dct7 -o new.npy", ".png, .pdf, .svg"),
-        ("dct7 -o old.png", "--force"),
-        ("dct7 -o missing/new.png", "create the folder first"),
+        ("patch7 --filters 0", "--help"),
+        ("patch7 -o new.npy", ".png, .pdf, .svg"),
+        ("patch7 -o old.png", "--force"),
+        ("patch7 -o missing/new.png", "create the folder first"),
     ],
 )
 def test_refuses_in_one_line_and_leaves_nothing(run: Run, folder: Path, arguments: str, remedy: str):

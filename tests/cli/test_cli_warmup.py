@@ -32,9 +32,8 @@ def test_warmup_says_what_it_did(run, monkeypatch):
 
     called = []
     monkeypatch.setattr(heatprior, "denoise", lambda *_, **__: called.append("denoise"))
-    monkeypatch.setattr(heatprior, "estimate_noise", lambda *_, **__: called.append("estimate"))
-    monkeypatch.setattr(heatprior, "noise_map", lambda *_, **__: called.append("map"))
+    monkeypatch.setattr(heatprior, "estimate_noise", lambda _, noise="auto", **__: called.append(noise))
     outcome = run("warmup")
     assert (outcome.code, outcome.err) == (0, "")
     assert outcome.out.startswith("compiled ")
-    assert {"denoise", "estimate", "map"} == set(called)
+    assert {"denoise", "auto", "map"} == set(called)

@@ -74,8 +74,8 @@ def test_the_laws_notice(
 
 def test_the_page_says_what_the_records_hold():
     page = (ROOT / "docs" / "robustness.md").read_text()
-    cases = json.loads((ROOT / "fuzz" / "records" / "cases.json").read_text())
-    kills = json.loads((ROOT / "fuzz" / "records" / "kills.json").read_text())
+    cases = json.loads((ROOT / "records" / "fuzz-cases.json").read_text())
+    kills = json.loads((ROOT / "records" / "fuzz-kills.json").read_text())
     mended = sum(len(target["mended"]) for target in cases["targets"].values())
     memory = max(target["most_memory_mb"] for target in cases["targets"].values())
     assert cases["cases"] == sum(target["cases"] for target in cases["targets"].values())
@@ -83,7 +83,7 @@ def test_the_page_says_what_the_records_hold():
     assert f"{cases['cases']:,} cases, {mended} of them mended, none breaks a law; at most {memory} MB" in page
     for kind in ("denoise", "train"):
         assert f"`{kind}`: {kills[kind]['kills']} kills, {len(kills[kind]['wrong'])} wrong" in page
-    start = json.loads((ROOT / "benchmarks" / "results" / "start.json").read_text())["default"]
+    start = json.loads((ROOT / "records" / "bench_start.json").read_text())["default"]
     for when in ("before", "now"):
         figures = [start[when][name]["processor"] for name in ("first", "second", "work")]
         figures.append(start[when]["second_beyond_work"])

@@ -171,6 +171,23 @@ def test_what_is_no_folder_of_images_is_refused(tmp_path, name, message):
         folder_files(tmp_path / name)
 
 
+@pytest.mark.parametrize("others", [1, 3])
+@pytest.mark.parametrize("kind", ["uint8", "float32"])
+def test_a_float_image_beyond_the_range_is_skipped_and_told_unless_most_are(tmp_path, kind, others):
+    np.save(tmp_path / "0.npy", np.full((9, 9), 300.0, np.float32))
+    for number in range(others):
+        np.save(tmp_path / f"{1 + number}.npy", np.ones((9, 9), kind))
+    found = read_images(folder_files(tmp_path), 3)
+    assert len(found.images) == others
+    ((path, reason),) = found.skipped
+    assert path.name == "0.npy"
+    assert "0.npy has values from 300 to 300; images of floats must lie in [0, 1]: rescale them" in reason
+    for number in range(others + 1):
+        np.save(tmp_path / f"{10 + number}.npy", np.full((9, 9), 300.0, np.float32))
+    with pytest.raises(InvalidInputError, match="rescale them"):
+        read_images(folder_files(tmp_path), 3)
+
+
 def test_noise_may_take_floats_beyond_the_range_but_no_further_than_it_goes(tmp_path):
     noisy = np.array([[-0.3, 1.4], [0.5, 0.5]]).repeat(4, axis=0).repeat(4, axis=1)
     np.save(tmp_path / "a.npy", noisy)

@@ -10,6 +10,7 @@ from scipy.stats import ks_2samp
 import heatprior.deepinv as hd
 import heatprior.torch as ht
 from examples import gaussian_mixture
+from paper import prior_file
 
 
 @pytest.fixture(scope="module")
@@ -23,7 +24,7 @@ def problem():
 
 @pytest.fixture(scope="module")
 def denoiser():
-    return hd.Denoiser("patch7", "eb")
+    return hd.Denoiser("patch7", 1)
 
 
 @pytest.mark.parametrize("name", ["PGD", "HQS", "DRS", "ADMM", "FISTA"])
@@ -87,7 +88,7 @@ def test_a_diffusion_sampler_draws_from_the_prior():
 
     The score is exact, so what is left is the error of the solver, far below what 400 draws can tell.
     """
-    module = ht.load("patch7-single")
+    module = ht.load(prior_file("patch7-single"))
     sde = deepinv.sampling.VarianceExplodingDiffusion(sigma_min=0.005, sigma_max=30.0, alpha=1.0)
     solver = deepinv.sampling.EulerSolver(timesteps=torch.linspace(1.0, 0.0, 300), rng=torch.Generator())
     sampler = deepinv.sampling.PosteriorDiffusion(

@@ -11,12 +11,12 @@ import heatprior.deepinv as hd
 import heatprior.torch as ht
 from heatprior import InvalidInputError
 
-NAMES = ("patch7", "mixture", "wavelet")
+NAMES = ("patch7", "mixture", "wavelet-density")
 _made = {}
 
 
-def denoiser(name, method="hqs"):
-    return _made.setdefault((name, method), hd.Denoiser(name, method))
+def denoiser(name, steps=None):
+    return _made.setdefault((name, steps), hd.Denoiser(name, steps))
 
 
 def photographs(side=64):
@@ -96,8 +96,8 @@ def test_the_posterior_mean_of_a_patch_and_of_a_whole_image_is_exact():
     exact = ht.load("mixture").posterior(patches.flatten(1), 0.1).mean.view_as(patches)
     torch.testing.assert_close(denoiser("mixture", "posterior")(patches, 0.1), exact)
     images = torch.rand(2, 1, 64, 64, dtype=torch.float64)
-    exact = ht.load("wavelet").posterior(images[:, 0], 0.1).mean[:, None]
-    torch.testing.assert_close(denoiser("wavelet", "posterior")(images, 0.1), exact)
+    exact = ht.load("wavelet-density").posterior(images[:, 0], 0.1).mean[:, None]
+    torch.testing.assert_close(denoiser("wavelet-density", "posterior")(images, 0.1), exact)
 
 
 def test_the_score_prior_of_deepinv_has_the_exact_score_of_the_wavelet_prior():
@@ -106,12 +106,12 @@ def test_the_score_prior_of_deepinv_has_the_exact_score_of_the_wavelet_prior():
     found = deepinv.optim.ScorePrior(hd.Denoiser(module, "posterior")).score(x, sigma)
     wanted = -hd.Prior(module).grad(x, sigma)
     torch.testing.assert_close(found, wanted, rtol=1e-7, atol=1e-7)
-    averaged = deepinv.optim.ScorePrior(hd.Denoiser(module, "eb")).score(x, sigma)
+    averaged = deepinv.optim.ScorePrior(hd.Denoiser(module, 1)).score(x, sigma)
     assert (averaged - wanted).abs().max() > 1e-2 * wanted.abs().max()  # the mean over shifts is another function
 
 
 def test_what_makes_no_sense_is_refused():
-    with pytest.raises(InvalidInputError, match=r"^method is 'median'; expected 'hqs', 'eb', 'posterior'$"):
+    with pytest.raises(InvalidInputError, match=r"^steps is 'median'; expected None, 1 or 'posterior'$"):
         hd.Denoiser("patch7", "median")
     with pytest.raises(
         InvalidInputError, match=r"^the images are 9×9 pixels but the posterior mean of this prior is th"
@@ -120,4 +120,4 @@ def test_what_makes_no_sense_is_refused():
     with pytest.raises(
         InvalidInputError, match=r"^sigma has shape \(1, 1, 64, 64\); a density has one noise level for"
     ):
-        denoiser("wavelet", "posterior")(torch.zeros(1, 1, 64, 64), torch.ones(64, 64))
+        denoiser("wavelet-density", "posterior")(torch.zeros(1, 1, 64, 64), torch.ones(64, 64))

@@ -16,8 +16,8 @@ from PIL import Image
 from round_trip import noise, save_png
 
 from heatprior import ImageFileError
-from heatprior.images import limits, read_grey, read_image, tiff_layout, write_image
-from heatprior.images.model import silent_decoders
+from heatprior.images import decoding, read_grey, read_image, tiff, write_image
+from heatprior.images.decoding import silence_decoders
 
 SMALL = 40 << 20
 
@@ -67,7 +67,7 @@ def test_huge_tiles_of_a_small_image_are_refused(tmp_path: Path):
 
 
 def test_strips_that_unfold_to_far_more_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(tiff_layout, "HARMLESS", 1 << 20)
+    monkeypatch.setattr(tiff, "HARMLESS", 1 << 20)
     path = tmp_path / "image.tif"
     tifffile.imwrite(path, noise((40, 50), "uint8"), compression="deflate")
     bomb = zlib.compress(bytes(80 << 20), 1)
@@ -127,7 +127,7 @@ def test_an_array_longer_than_its_file_is_refused(tmp_path: Path):
 def test_an_image_beyond_memory_is_told_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     np.save(tmp_path / "image.npy", np.zeros((2000, 2000), np.uint8))
     read_image(tmp_path / "image.npy")
-    monkeypatch.setattr(limits, "available_memory", lambda: 10_000_000)
+    monkeypatch.setattr(decoding, "available_memory", lambda: 10_000_000)
     with pytest.raises(ImageFileError, match="need 12 MB of memory but 10 MB are free; cut it into parts"):
         read_image(tmp_path / "image.npy")
 
@@ -176,7 +176,7 @@ def test_pages_that_share_their_pixels_come_back_right(tmp_path: Path):
 @pytest.mark.parametrize("name", ["tifffile", "PIL", "PIL.TiffImagePlugin", "pydicom"])
 def test_loggers_of_decoders_say_nothing(capfd: pytest.CaptureFixture[str], name: str):
     """A TIFF of 127 samples per pixel once made a logger below PIL's speak."""
-    with silent_decoders():
+    with silence_decoders():
         logging.getLogger(name).error("More samples per pixel than can be decoded")
     assert capfd.readouterr() == ("", "")
     assert logging.getLogger(name).propagate

@@ -24,8 +24,8 @@ def test_profile_and_resolution_go_into_other_formats(tmp_path: Path, source: st
     if target != "jpg":
         assert_upside_down(new, image)
     if target != "npy":
-        assert again.carried.icc == PROFILE
-        assert again.carried.dpi == pytest.approx((300, 300), abs=0.01)  # PNG counts whole dots per metre
+        assert again.metadata.icc == PROFILE
+        assert again.metadata.dpi == pytest.approx((300, 300), abs=0.01)  # PNG counts whole dots per metre
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

@@ -44,3 +44,16 @@ def test_jpeg_without_any_metadata_is_readable_by_others(tmp_path: Path):
     with Image.open(new) as theirs:
         assert theirs.mode == "RGB"
         theirs.load()
+
+
+def test_of_several_pictures_in_a_jpeg_the_first_is_the_picture(tmp_path: Path):
+    """As phones and stereo cameras write them (MPO): the others are previews, depths, the other eye."""
+    smooth = np.add.outer(np.arange(40), np.arange(56)).astype(np.uint8)
+    pictures = [Image.fromarray(values) for values in (smooth, 255 - smooth)]
+    pictures[0].save(tmp_path / "image.jpg", "MPO", save_all=True, append_images=pictures[1:], quality=95)
+    with Image.open(tmp_path / "image.jpg") as image:
+        assert image.n_frames == 2  # so it is one of those
+    image, new = rewritten(tmp_path / "image.jpg")
+    assert np.abs(image.pixels.astype(int) - smooth).max() <= 3
+    with Image.open(new) as written:
+        assert (written.format, getattr(written, "n_frames", 1)) == ("JPEG", 1)

@@ -9,8 +9,9 @@ import pytest
 import tifffile
 from round_trip import noise
 
+import heatprior as hp
 from heatprior.images import read_image, write_image
-from heatprior.images.missing import part_missing
+from heatprior.images.model import find_missing
 
 LOWEST = "-3.40282346600000016e+38"  # as GDAL writes the least float
 
@@ -56,7 +57,6 @@ def test_nodata_among_integers_is_a_mask(tmp_path: Path, dtype: str):
     image = read_image(tmp_path / "image.tif")
     np.testing.assert_array_equal(image.pixels, pixels)
     np.testing.assert_array_equal(np.isnan(image.values()), pixels == 0)
-    assert image.white == np.iinfo(dtype).max
     denoised = image.values() - 0.6  # rounds down, from 1 to 0, which is taken
     write_image(tmp_path / "new.tif", denoised, like=image)
     expected = np.where(pixels == 0, 0, np.maximum(pixels - 1, 1))
@@ -65,9 +65,9 @@ def test_nodata_among_integers_is_a_mask(tmp_path: Path, dtype: str):
 
 def test_a_file_without_missing_pixels_remembers_nothing():
     pixels = noise((9, 8), "float32")
-    assert part_missing(pixels) == (pixels, None) or part_missing(pixels)[0] is pixels
-    assert part_missing(pixels)[1] is None
-    assert part_missing(noise((9, 8), "uint8"), -9999.0)[1] is None  # no such pixel can be
+    assert find_missing(pixels) == (pixels, None) or find_missing(pixels)[0] is pixels
+    assert find_missing(pixels)[1] is None
+    assert find_missing(noise((9, 8), "uint8"), -9999.0)[1] is None  # no such pixel can be
 
 
 @pytest.mark.parametrize("nodata", ["none", "1e999", "", "-1"])
@@ -77,3 +77,16 @@ def test_nodata_that_no_pixel_can_have_is_ignored(tmp_path: Path, nodata: str):
     image = read_image(tmp_path / "image.tif")
     assert image.missing is None
     np.testing.assert_array_equal(image.values(), pixels)
+
+
+def test_one_missing_pixel_among_integers_does_not_spoil_the_noise(tmp_path: Path):
+    """Full scale is found among the pixels that are there, not that of their type."""
+    rng = np.random.default_rng(0)
+    clean = 300 + 100 * np.sin(np.arange(64) / 9) * np.ones((64, 1))
+    pixels = np.rint(clean + 10 * rng.standard_normal(clean.shape)).astype(np.int16)
+    pixels[7, 9] = -32768
+    save(tmp_path / "image.tif", pixels, "-32768")
+    image = read_image(tmp_path / "image.tif")
+    for sigma in (10.0, None):
+        error = (hp.denoise(image.values(), sigma) - clean)[image.pixels != -32768]
+        assert np.sqrt(np.mean(error**2)) < 5.0  # of 10

@@ -51,7 +51,7 @@ def test_webp_keeps_transparency_profile_and_exif(tmp_path: Path):
 def test_bmp_keeps_its_resolution(tmp_path: Path):
     Image.fromarray(noise((13, 11), "uint8")).save(tmp_path / "image.bmp", dpi=(300, 150))
     _, new = rewritten(tmp_path / "image.bmp")
-    assert read_image(new).carried.dpi == pytest.approx((300, 150), abs=0.02)  # whole dots per metre
+    assert read_image(new).metadata.dpi == pytest.approx((300, 150), abs=0.02)  # whole dots per metre
 
 
 @pytest.mark.parametrize(("mode", "compression"), list(product(["P", "1", "CMYK"], [None, "tiff_lzw", "packbits"])))
@@ -64,7 +64,7 @@ def test_palettes_few_bits_and_inks_of_tiffs_become_colours_and_greys(
     image, new = rewritten(path)
     np.testing.assert_array_equal(image.pixels, np.asarray(picture.convert("L" if mode == "1" else "RGB")))
     assert_upside_down(new, image)
-    assert read_image(new).carried.dpi == (300, 300)
+    assert read_image(new).metadata.dpi == (300, 300)
     np.testing.assert_array_equal(read_grey(path), np.asarray(picture.convert("L")))
 
 
@@ -73,7 +73,7 @@ def test_inks_of_a_jpeg_become_colours_without_their_profile(tmp_path: Path):
     picture.save(tmp_path / "image.jpg", icc_profile=PROFILE, quality=95)
     image, new = rewritten(tmp_path / "image.jpg")
     assert image.colour
-    assert image.carried.icc is None
+    assert image.metadata.icc is None
     with Image.open(tmp_path / "image.jpg") as before, Image.open(new) as after:
         np.testing.assert_array_equal(image.pixels, np.asarray(before.convert("RGB")))
         assert after.mode == "RGB"

@@ -12,7 +12,7 @@ from round_trip import assert_upside_down, noise, rewritten
 
 from heatprior import ImageFileError, OutputFileError
 from heatprior.images import formats, read_image, write_image
-from heatprior.images.scaling import Scale
+from heatprior.images.model import Scale
 
 PACKAGES = {"fits": "astropy", "dcm": "pydicom", "nii": "nibabel"}
 
@@ -59,7 +59,7 @@ def test_values_in_units_are_stored_as_what_they_came_from(
     values = scale.values(stored)
     assert values.dtype == scale.values_dtype == found
     np.testing.assert_allclose(values, stored.astype(float) * slope + intercept, rtol=1e-6)
-    np.testing.assert_allclose(scale.stored(values), stored, rtol=1e-6 if dtype == "float32" else 0)
+    np.testing.assert_allclose(scale.encode(values), stored, rtol=1e-6 if dtype == "float32" else 0)
     for wrong in (0.0, np.nan, np.inf):
         with pytest.raises(ImageFileError, match="no scale"):
             Scale.of(np.dtype(dtype), wrong)
@@ -147,7 +147,7 @@ def save_dicom(path: Path, stored: np.ndarray, **tags: Any) -> None:
 
     about = pydicom.Dataset()
     about.file_meta = pydicom.dataset.FileMetaDataset()
-    about.file_meta.TransferSyntaxUID = ExplicitVRLittleEndian
+    about.file_meta.TransferSyntaxUID = tags.pop("syntax", ExplicitVRLittleEndian)
     about.SOPClassUID = about.file_meta.MediaStorageSOPClassUID = CTImageStorage
     about.SOPInstanceUID = about.file_meta.MediaStorageSOPInstanceUID = generate_uid()
     colour = stored.ndim == 3 and stored.shape[-1] == 3
@@ -200,7 +200,6 @@ def test_dicom_in_hounsfield_units_and_in_fractions(tmp_path: Path):
     save_dicom(tmp_path / "ct.dcm", stored, BitsStored=12, RescaleSlope=1, RescaleIntercept=-1024)
     image, new = rewritten(tmp_path / "ct.dcm")
     assert image.pixels.dtype == np.int16
-    assert image.white == 4095
     np.testing.assert_array_equal(image.pixels, stored.astype(int) - 1024)
     np.testing.assert_array_equal(pydicom.dcmread(new).pixel_array, stored[::-1])
     save_dicom(tmp_path / "pet.dcm", stored, BitsStored=12, RescaleSlope=0.125, RescaleIntercept=-3)
@@ -219,6 +218,66 @@ def test_dicom_is_written_from_dicom_only(tmp_path: Path):
         rewritten(tmp_path / "image.npy", tmp_path / "new.dcm")
     save_dicom(tmp_path / "image.dcm", noise((9, 8), "uint8"))
     rewritten(tmp_path / "image.dcm", tmp_path / "new.png")
+
+
+def sample_of_pydicom(name: str) -> Path:
+    import pydicom.data
+
+    return Path(pydicom.data.__file__).parent / "test_files" / name
+
+
+@needs("pydicom")
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("MR_small_bigendian.dcm", "64×64 pixels, grey, int16"),
+        ("MR_small_expb.dcm", "64×64 pixels, grey, int16"),
+        ("rtdose_expb.dcm", "15 images of 10×10 pixels, grey, uint32"),
+        ("SC_rgb_small_odd_big_endian.dcm", "3×3 pixels, colour, uint8"),
+        ("SC_rgb_rle_16bit.dcm", "100×100 pixels, colour, uint16"),
+        ("SC_rgb_rle_16bit_2frame.dcm", "2 images of 100×100 pixels, colour, uint16"),
+        ("SC_rgb_rle_32bit.dcm", "100×100 pixels, colour, uint32"),
+        ("SC_ybr_full_422_uncompressed.dcm", "100×100 pixels, colour, uint8"),
+        ("image_dfl.dcm", "512×512 pixels, grey, uint8"),
+        ("SC_rgb_jpeg.dcm", "256×256 pixels, colour, uint8"),  # whose elements are not encoded as it says
+    ],
+)
+def test_dicom_of_either_byte_order_of_more_bits_deflated_and_with_fewer_colours(tmp_path: Path, name: str, kind: str):
+    import pydicom
+
+    image, new = rewritten(sample_of_pydicom(name), tmp_path / "new.dcm")
+    assert image.describe() == kind
+    assert_upside_down(new, image)
+    stored = pydicom.dcmread(new).pixel_array
+    np.testing.assert_array_equal(stored, image.pixels[..., ::-1, :, :] if image.colour else image.pixels[..., ::-1, :])
+
+
+@needs("pydicom")
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("MR_small_jpeg_ls_lossless.dcm", r"JPEG-LS Lossless .* pip install 'pylibjpeg\[all\]', or save it without"),
+        ("JPEG-lossy.dcm", r"JPEG Extended .* pip install 'pylibjpeg\[all\]', or save it without"),
+        ("rtplan.dcm", "it holds no pixels"),
+        ("liver_1frame.dcm", "expected 8, 16 or 32"),
+    ],
+)
+def test_dicom_that_is_valid_but_not_for_us_is_not_accused(name: str, reason: str):
+    with pytest.raises(ImageFileError, match=reason) as refusal:
+        read_image(sample_of_pydicom(name))
+    for accusation in ("damaged", "fresh copy", "exhaust", "Traceback", "Error"):
+        assert accusation not in str(refusal.value)
+
+
+@needs("pydicom")
+def test_deflated_dicom_that_inflates_to_more_than_memory_holds_is_refused(tmp_path: Path, monkeypatch):
+    from pydicom.uid import DeflatedExplicitVRLittleEndian
+
+    save_dicom(tmp_path / "image.dcm", np.zeros((2000, 1000), np.uint16), syntax=DeflatedExplicitVRLittleEndian)
+    assert read_image(tmp_path / "image.dcm").pixels.shape == (2000, 1000)
+    monkeypatch.setattr("heatprior.images.dicom.available_memory", lambda: 3_000_000)
+    with pytest.raises(ImageFileError, match="inflates to more than memory holds"):
+        read_image(tmp_path / "image.dcm")
 
 
 @needs("nibabel")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from importlib.util import find_spec
+from io import BytesIO
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -14,8 +15,8 @@ import tifffile
 from PIL import Image
 from round_trip import DTYPES, PROFILE, assert_upside_down, noise, rewritten
 
-from heatprior import ImageFileError
-from heatprior.images import read_image
+from heatprior import ImageFileError, OutputFileError
+from heatprior.images import check_writable, read_image, write_image
 
 COMMON = ["uint8", "float32"]
 
@@ -54,7 +55,7 @@ def test_tiff_of_every_type_and_layout(
     )  # fmt: skip
     image, new = rewritten(tmp_path / "image.tif")
     assert image.colour == (options.get("photometric") == "rgb")
-    assert image.carried.dpi == pytest.approx((400.5 * 2.54, 200 * 2.54))
+    assert image.metadata.dpi == pytest.approx((400.5 * 2.54, 200 * 2.54))
     assert_upside_down(new, image)
     assert_same_tags(tmp_path / "image.tif", new)
     rows = samples.shape.index(9 if 9 in shape else 40)
@@ -224,3 +225,120 @@ def test_a_stack_of_many_pictures_is_not_read_page_by_page_for_ever(tmp_path: Pa
     image, new = rewritten(tmp_path / "image.tif")
     assert image.pixels.shape == (300, 9, 8)
     assert_upside_down(new, image)
+
+
+def tiff_by_hand(
+    path: Path, rgb_or_other: bytes, shape: tuple[int, int], tags: dict[int, tuple[str, list[Any]]]
+) -> None:
+    """A TIFF of one strip of three samples of 8 bits; `tags` have the letter of struct, or "r" for fractions."""
+    height, width = shape
+    own = {256: [width], 257: [height], 258: [8, 8, 8], 277: [3], 278: [height], 284: [1]}
+    entries = {code: ("H", values) for code, values in own.items()} | tags
+    entries |= {273: ("I", [8]), 279: ("I", [len(rgb_or_other)])}
+    data = rgb_or_other + b"\0" * (len(rgb_or_other) % 2)
+    place = 8 + len(data) + 2 + 12 * len(entries) + 4
+    directory, extra = struct.pack("<H", len(entries)), b""
+    for code, (letter, values) in sorted(entries.items()):
+        kind = {"H": 3, "I": 4, "r": 5}[letter]
+        flat = [part for value in values for part in value] if letter == "r" else values
+        raw = struct.pack(f"<{len(flat)}{'I' if letter == 'r' else letter}", *flat)
+        field = raw.ljust(4, b"\0") if len(raw) <= 4 else struct.pack("<I", place + len(extra))
+        extra += raw if len(raw) > 4 else b""
+        directory += struct.pack("<HHI", code, kind, len(values)) + field
+    path.write_bytes(b"II*\0" + struct.pack("<I", 8 + len(data)) + data + directory + b"\0" * 4 + extra)
+
+
+def colours(shape: tuple[int, int]) -> np.ndarray:
+    """Three slopes, so that subsampled colours are still near."""
+    slope = np.add.outer(np.arange(shape[0]), np.arange(shape[1]))
+    return np.stack([40 + slope, 200 - slope, 90 + slope // 2], axis=-1).astype(np.uint8)
+
+
+@pytest.mark.parametrize("subsampling", [0, 1, 2])
+def test_jpeg_with_fewer_colours_than_brightnesses_in_a_tiff_is_written_as_rgb(tmp_path: Path, subsampling: int):
+    packed, right = BytesIO(), colours((32, 48))
+    Image.fromarray(right).save(packed, "JPEG", quality=95, subsampling=subsampling)
+    steps = [(1, 1), (2, 1), (2, 2)][subsampling]
+    range_of_bytes = [(0, 1), (255, 1), (128, 1), (255, 1), (128, 1), (255, 1)]
+    tags = {259: ("H", [7]), 262: ("H", [6]), 530: ("H", list(steps)), 532: ("r", range_of_bytes)}
+    tiff_by_hand(tmp_path / "image.tif", packed.getvalue(), right.shape[:2], tags)
+    image, new = rewritten(tmp_path / "image.tif")
+    assert np.abs(image.pixels.astype(int) - right).max() < 12
+    assert_upside_down(new, image)
+    with Image.open(new) as other, tifffile.TiffFile(new) as file:
+        np.testing.assert_array_equal(np.asarray(other), image.pixels[::-1])
+        assert file.pages[0].photometric == 2
+        assert file.pages[0].tags[532].value == (0, 1, 255, 1) * 3
+
+
+def as_y_cb_cr(rgb: np.ndarray) -> bytes:
+    return np.asarray(Image.fromarray(rgb).convert("YCbCr")).tobytes()
+
+
+@pytest.mark.parametrize("target", ["new.tif", "new.png", "new.jpg"])
+@pytest.mark.parametrize("tags", [{}, {530: ("H", [1, 1]), 529: ("r", [(299, 1000), (587, 1000), (114, 1000)])}])
+def test_y_cb_cr_that_is_no_jpeg_becomes_rgb(tmp_path: Path, target: str, tags: dict[int, Any]):
+    right = colours((32, 48))
+    data = as_y_cb_cr(right)
+    tags = {259: ("H", [1]), 262: ("H", [6]), 530: ("H", [1, 1]), **tags}
+    tiff_by_hand(tmp_path / "image.tif", data, right.shape[:2], tags)
+    image, new = rewritten(tmp_path / "image.tif", tmp_path / target)
+    assert np.abs(image.pixels.astype(int) - right).max() <= 3  # rounded twice
+    with Image.open(new) as other:
+        assert other.mode == "RGB"
+        found = np.asarray(other)[::-1].astype(int)
+    assert np.sqrt(np.mean((found - right) ** 2)) < (4 if target == "new.jpg" else 2)
+
+
+@pytest.mark.parametrize(
+    "tags",
+    [
+        {530: ("H", [2, 2])},
+        {},  # which is 2 by 2, too
+        {530: ("H", [1, 1]), 529: ("r", [(2126, 10000), (7152, 10000), (722, 10000)])},
+        {530: ("H", [1, 1]), 532: ("r", [(16, 1), (235, 1), (128, 1), (240, 1), (128, 1), (240, 1)])},
+    ],
+)
+def test_y_cb_cr_of_other_kinds_is_refused_in_words(tmp_path: Path, tags: dict[int, Any]):
+    right = colours((32, 48))
+    tags = {259: ("H", [1]), 262: ("H", [6]), **tags}
+    tiff_by_hand(tmp_path / "image.tif", as_y_cb_cr(right), right.shape[:2], tags)
+    with pytest.raises(ImageFileError, match="YCbCr of another kind than in JPEG; convert it to RGB"):
+        read_image(tmp_path / "image.tif")
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "uint16"])
+@pytest.mark.parametrize("grey", [False, True])
+@pytest.mark.parametrize("suffix", [".png", ".webp", ".npy"])
+def test_colours_that_are_multiplied_by_transparency_are_divided_for_other_formats(
+    tmp_path: Path, dtype: str, grey: bool, suffix: str
+):
+    if (dtype, suffix) == ("uint16", ".webp"):
+        pytest.skip("WebP has 8 bits")
+    full = np.iinfo(dtype).max
+    right = (colours((32, 48)).astype(np.uint32) * full // 255).astype(dtype)
+    right = right[..., :1] if grey else right
+    alpha = np.broadcast_to(np.linspace(0, full, 48).astype(dtype), (32, 48))[..., None]
+    multiplied = np.rint(right * (alpha / full)).astype(dtype)
+    options = {"photometric": "minisblack" if grey else "rgb", "planarconfig": "contig", "extrasamples": ["assocalpha"]}
+    tifffile.imwrite(tmp_path / "image.tif", np.concatenate([multiplied, alpha], axis=-1), metadata=None, **options)
+    image = read_image(tmp_path / "image.tif")
+    if (grey, suffix) == (True, ".npy"):
+        with pytest.raises(OutputFileError, match="cannot tell its channels from a stack"):
+            check_writable(tmp_path / "new.npy", image)
+        return
+    write_image(tmp_path / f"new{suffix}", image.pixels, like=image)
+    if suffix == ".npy":
+        found = np.load(tmp_path / "new.npy")[..., : right.shape[-1]]
+    else:
+        found = read_image(tmp_path / f"new{suffix}").pixels.reshape(right.shape)
+    error = np.abs(found.astype(float) - right)
+    assert (error <= 0.51 * full / np.maximum(alpha, 1) + 1)[:, 1:].all()  # half a step, enlarged
+    assert (found[:, 0] == 0).all()
+    write_image(tmp_path / "new.tif", image.pixels, like=image)
+    large = image.enlarge(2)
+    write_image(tmp_path / "large.tif", np.repeat(np.repeat(image.pixels, 2, 0), 2, 1), like=large)
+    for name in ("new.tif", "large.tif"):
+        with tifffile.TiffFile(tmp_path / name) as file:
+            assert [int(kind) for kind in file.pages[0].extrasamples] == [1]
+    np.testing.assert_array_equal(read_image(tmp_path / "new.tif").pixels, image.pixels)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -11,24 +11,25 @@ import pytest
 from round_trip import noise
 
 from heatprior import OutputFileError
-from heatprior.images import formats, read_image, write_image
+from heatprior.images import read_image, write_image
+from heatprior.images.formats import format_of
 from heatprior.images.model import ImageFile
 
 SUFFIXES = ["png", "jpg", "tif", "npy", "bmp", "webp"]
 
 
 def spoilt(suffix: str, spoil: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The table of formats, in which the writer of one spoils its file."""
-    kind = formats.format_of(Path(f"a.{suffix}"))
+    """Have the writer of one format spoil its file."""
+    kind = format_of(Path(f"a.{suffix}"))
     assert kind is not None
-    write = kind.write
+    module = import_module(f"heatprior.images.{kind.module}")
+    write = module.write
 
     def spoiling(path: Path, pixels: np.ndarray, like: ImageFile) -> None:
         write(path, pixels, like)
         spoil(path)
 
-    table = tuple(replace(one, write=spoiling) if one is kind else one for one in formats.FORMATS)
-    monkeypatch.setattr(formats, "FORMATS", table)
+    monkeypatch.setattr(module, "write", spoiling)
 
 
 def one_byte_changed(path: Path) -> None:

@@ -9,12 +9,11 @@ from heatprior.kernels.candidates import (
     TOGETHER,
     candidates_on_grid,
     candidates_on_grid_plain,
-    centred_patches,
-    listed_by_shape,
-    listed_by_shape_plain,
+    cut_centred_patches,
+    list_by_shape,
+    list_by_shape_plain,
 )
-from heatprior.kernels.grids import Grid
-from heatprior.kernels.patches import extract
+from heatprior.kernels.patches import Grid, extract
 from heatprior.priors.mixture_step import shape_tables
 
 PRIORS = {
@@ -38,7 +37,7 @@ def test_candidates_are_those_of_the_twin(shapes, candidates, is_map):
     apart = (SIMILAR + 1) * (np.arange(COLUMNS) // 6)  # no two levels that the kernel would take for one
     levels = np.broadcast_to(apart if is_map else 4, (ROWS, COLUMNS)).astype(np.int32)
     places = np.arange(ROWS), np.arange(COLUMNS)
-    centred = centred_patches(tile, places, SIZE)
+    centred = cut_centred_patches(tile, places, SIZE)
     found = candidates_on_grid(centred, ROWS, levels if is_map else levels[:1, :1], tables, candidates)
     patches = extract(tile, SIZE).reshape(ROWS, COLUMNS, -1)
     expected = candidates_on_grid_plain(patches, levels, tables, candidates)
@@ -51,16 +50,16 @@ def test_candidates_are_those_of_the_twin(shapes, candidates, is_map):
 @pytest.mark.parametrize(("rows", "columns"), [(1, 1), (4, 5), (7, 6)])
 def test_every_patch_is_listed_with_the_candidates_of_its_neighbours_on_the_grid(rows, columns):
     best = np.random.default_rng(1).integers(0, 5, (-(-rows // 2), -(-columns // 2), 2)).astype(np.int32)
-    firsts, listed = listed_by_shape(best, rows, columns, 5)
+    firsts, listed = list_by_shape(best, rows, columns, 5)
     found = [listed[firsts[k] : firsts[k + 1]].tolist() for k in range(5)]
-    assert found == listed_by_shape_plain(best, rows, columns, 5)
+    assert found == list_by_shape_plain(best, rows, columns, 5)
     assert sorted({number for numbers in found for number in numbers}) == list(range(rows * columns))
 
 
 @pytest.mark.parametrize("grid", [Grid(), Grid(2, 1), Grid(3, 0)])
 def test_centred_patches_are_those_on_the_grid_without_their_mean(grid):
     tile = noisy_tile()
-    found = centred_patches(tile, grid.places(tile.shape, SIZE), SIZE)
+    found = cut_centred_patches(tile, grid.places(tile.shape, SIZE), SIZE)
     expected = extract(tile, SIZE, grid)
     np.testing.assert_allclose(found, expected - expected.mean(axis=1, keepdims=True), atol=1e-6)
     assert np.abs(found - expected).max() > 0.1

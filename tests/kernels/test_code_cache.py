@@ -95,7 +95,7 @@ def test_code_is_compiled_anew_when_any_kernel_changes_and_nothing_is_deleted(tm
     foreign = cache / "outdated.nbi"
     foreign.touch()
     os.utime(foreign, (0, 0))
-    with (installation.kernels / "clamping.py").open("a") as file:  # which the look-up calls
+    with (installation.kernels / "threads.py").open("a") as file:  # any other file of the folder
         file.write("# another line\n")
     assert installation.run() == (str(cache), 0)
     assert foreign.exists()

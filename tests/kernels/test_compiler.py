@@ -92,8 +92,8 @@ def test_without_metadata_look_ups_are_untagged_and_right(monkeypatch):
         def module(self):
             raise AttributeError
 
-    untagged = compiler._tagged
-    monkeypatch.setattr(compiler, "_tagged", lambda instruction, name, _: untagged(instruction, name, NoMetadata()))
+    untagged = compiler._tag
+    monkeypatch.setattr(compiler, "_tag", lambda instruction, name, _: untagged(instruction, name, NoMetadata()))
     tricks = (intrinsic(function) for function in (compiler._read, compiler._fetch, compiler._write))
     loop, table, u = look_up(*tricks), np.arange(5, dtype=np.float32) ** 2, np.array([3.0, 0.0], np.float32)
     loop(u, table)
@@ -120,10 +120,8 @@ nodes = np.sin(rng.uniform(3.0, 6.0, (8, 1)) * np.linspace(-1.0, 1.0, 65))
 slopes = np.diff(nodes)
 lines = np.stack([nodes[:, :-1] - slopes * (np.arange(64) - 32), slopes], axis=-1)[:, None].astype(np.float32)
 filters, image = np.linalg.qr(rng.normal(size=(9, 8)))[0].T, rng.normal(size=(40, 50)).astype(np.float32)
-result = np.empty_like(image)
 tables = ResponseTables(lines, 0.8, np.full(8, 3.0), 0.1, 2.0)
-average_changes(image, filters, tables, lambda rows, change: result.__setitem__(rows, change))
-np.save(sys.argv[2], result)
+np.save(sys.argv[2], average_changes(image, filters, tables))
 """
 
 

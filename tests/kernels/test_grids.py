@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from heatprior.errors import InvalidInputError
-from heatprior.kernels.grids import EVERY, Grid
-from heatprior.kernels.patches import average, extract
+from heatprior.kernels.patches import EVERY, Grid, average, extract
 
 on_every_grid = pytest.mark.parametrize("grid", [EVERY, Grid(2), Grid(2, 1), Grid(3, 2)], ids=str)
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from heatprior.kernels.interpolation import (
+from heatprior.kernels.lookup import (
     interpolate,
     interpolate_back,
     interpolate_back_plain,

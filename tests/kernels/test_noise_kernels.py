@@ -3,9 +3,18 @@
 import numpy as np
 import pytest
 
-from heatprior.kernels.contrast_mixtures import mixture_sums, mixture_sums_plain, relative_densities
-from heatprior.kernels.noise_likelihood import RUN, LevelTables, patch_log_densities, patch_log_densities_plain
-from heatprior.kernels.windows import ROWS, window_sums, window_sums_plain
+from heatprior.kernels.noise_estimation import (
+    ROWS,
+    RUN,
+    LevelTables,
+    mixture_sums,
+    mixture_sums_plain,
+    patch_log_densities,
+    patch_log_densities_plain,
+    relative_densities,
+    window_sums,
+    window_sums_plain,
+)
 
 
 def tables(rng, levels, contrasts, experts, cells=64):

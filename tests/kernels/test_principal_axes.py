@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from examples import gaussian_mixture
-from heatprior.kernels.principal_axes import UNROLLED, peak, peaks, peaks_plain, square
+from heatprior.kernels.candidates import UNROLLED, peak, peaks, peaks_plain, square
 from heatprior.priors.gaussian_mixture import GaussianMixturePrior
 from heatprior.priors.mixture_step import shape_tables
 

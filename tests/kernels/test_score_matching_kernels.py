@@ -1,11 +1,12 @@
-"""The loops of learning compute what their numpy twins say, wherever their three ways of summing meet."""
+"""The loops of training compute, in float32, what their numpy twins say in float64, wherever their ways meet."""
 
 import numpy as np
 import pytest
 from scipy.special import log_softmax
 
-from heatprior.kernels.chains import BLOCK, chains_from_the_middle, chains_from_the_middle_plain
+from heatprior.kernels.expert_moments import chains_from_the_middle, chains_from_the_middle_plain
 from heatprior.kernels.score_matching import (
+    BLOCK,
     error_and_gradient_plain,
     error_to_gradient,
     score_derivatives,
@@ -13,135 +14,138 @@ from heatprior.kernels.score_matching import (
     weight_gradient,
     weight_gradient_plain,
 )
+from heatprior.learning.patch_training import MOST_COMPONENTS
 
 WEIGHTS = {
     "even": lambda rng, count: rng.standard_normal((3, count)),
-    "starved by hundreds": lambda rng, count: rng.uniform(-800.0, 0.0, (3, count)),
-    "starved smoothly": lambda _, count: np.tile(-(np.linspace(0.0, 30.0, count) ** 2), (3, 1)),
+    "peaked": lambda _, count: np.tile(-np.abs(np.linspace(-40.0, 40.0, count)), (3, 1)),
+    "starved by hundreds": lambda rng, count: rng.uniform(-300.0, 0.0, (3, count)),
     "all on one end": lambda _, count: np.tile(np.where(np.arange(count) == count - 1, 0.0, -300.0), (3, 1)),
 }
-NOISE = [0.0, 1e-6, 0.02, 0.1, 0.5, 3.0]
-TOLERANCE = 1e-10
+NOISE = [0.0, 0.02, 0.1, 0.5, 3.0]
+TOLERANCE = {"score": 1e-4, "in_response": 1e-4, "in_variance": 2e-4}  # of seven digits, chains and moments keep five
+OF_GRADIENT = 1e-4
 
 
-def problem(weights, components, *, count=300, seed=0):
-    """Responses (3, n) inside the grid, on it, between its points and far outside; log-weights and means."""
-    rng = np.random.default_rng(seed)
+def problem(weights, components, tau, count=900, reach=1.2):
+    """Responses (3, n) in float32, their variances, log-weights and means; noise `tau`, or one of each response."""
+    rng = np.random.default_rng(0)
     means = np.linspace(-1.0, 1.0, components)
-    special = np.concatenate([means, (means[:-1] + means[1:]) / 2, [50.0, -50.0, 49.3, -3.0, 3.0]])
-    responses = np.concatenate([rng.uniform(-1.2, 1.2, (3, count)), np.tile(special, (3, 1))], axis=1)
-    return responses, log_softmax(WEIGHTS[weights](rng, components), axis=1), means
+    special = np.concatenate([means, (means[:-1] + means[1:]) / 2, [-3.0, 3.0, 20.0]])
+    responses = np.concatenate([rng.uniform(-reach, reach, (3, count)), np.tile(special, (3, 1))], axis=1)
+    noise = rng.choice(NOISE, responses.shape) if tau is None else np.full(responses.shape, tau)
+    variances = (means[1] - means[0]) ** 2 + noise**2
+    return (
+        responses.astype(np.float32),
+        variances.astype(np.float32),
+        log_softmax(WEIGHTS[weights](rng, components), axis=1),
+        means,
+    )
 
 
-def variances_of(responses, means, tau):
-    return np.broadcast_to((means[1] - means[0]) ** 2 + np.square(tau), responses.shape).copy()
+def differences(responses, variances, log_weights, means, of_twin=None):
+    """How far phi s, phi' s² and ∂phi/∂s² s³ are off, relative to their size, for u/s of size one."""
+    kernel = score_derivatives(responses, variances, log_weights, means)
+    exact = [array.astype(np.float64) for array in (responses, variances)]
+    twin = score_derivatives_plain(*exact, log_weights if of_twin is None else of_twin, means)
+    size = 1.0 + np.abs(exact[0]) / np.sqrt(exact[1])
+    return {
+        name: np.abs(getattr(kernel, name) - getattr(twin, name)) * exact[1] ** (power / 2) / size**power
+        for name, power in (("score", 1), ("in_response", 2), ("in_variance", 3))
+    }
 
 
-def assert_equal_derivatives(kernel, twin, responses, variances, tolerance):
-    """Relative to what they are made of: with u/s of size one, phi s, phi' s² and ∂phi/∂s² s³ are of size one."""
-    size = 1.0 + np.abs(responses) / np.sqrt(variances)
-    for name, power in (("score", 1), ("in_response", 2), ("in_variance", 3)):
-        scale = variances ** (power / 2) / size**power
-        ours, theirs = (getattr(result, name) * scale for result in (kernel, twin))
-        np.testing.assert_allclose(ours, theirs, rtol=0, atol=tolerance, err_msg=name)
-    # The twin finds the totals as the exponential of a difference of exponents, which far outside are huge.
-    rounding = 1e-15 * (1.0 + responses**2 / variances)
-    fed = kernel.totals != 0.0
-    assert (np.abs(kernel.totals - twin.totals)[fed] <= ((tolerance + rounding) * twin.totals)[fed]).all()
-
-
-@pytest.mark.parametrize("tau", NOISE)
-@pytest.mark.parametrize("components", [2, 3, 4, 5, 125, 126])
+@pytest.mark.parametrize("tau", [*NOISE, None])
+@pytest.mark.parametrize("components", [2, 5, 125, 126, MOST_COMPONENTS])
 @pytest.mark.parametrize("weights", WEIGHTS)
 def test_the_derivatives_equal_their_twin(weights, components, tau):
-    responses, log_weights, means = problem(weights, components)
-    variances = variances_of(responses, means, tau)
+    for name, found in differences(*problem(weights, components, tau)).items():
+        assert found.max() < TOLERANCE[name] * max(1.0, (components / 126) ** 2), name
+
+
+@pytest.mark.parametrize("weights", WEIGHTS)
+def test_remote_responses_are_right_to_the_rounding_of_float32(weights):
+    responses, variances, log_weights, means = problem(weights, 125, None)
     kernel = score_derivatives(responses, variances, log_weights, means)
-    twin = score_derivatives_plain(responses, variances, log_weights, means)
-    assert_equal_derivatives(kernel, twin, responses, variances, TOLERANCE)
+    remote = kernel.totals == 0.0
+    assert remote.any()
+    exact = [array.astype(np.float64) for array in (responses, variances)]
+    twin = score_derivatives_plain(*exact, log_weights, means)
+    for name in ("score", "in_response", "in_variance"):
+        ours, theirs = getattr(kernel, name)[remote], getattr(twin, name)[remote]
+        np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-5 * np.abs(theirs).mean(), err_msg=name)
+    assert not np.allclose(kernel.in_variance[remote], (twin.score * twin.in_response)[remote], rtol=1e-5)  # no skew
 
 
-def gradients(responses, variances, coefficients, log_weights, means):
+def gradients(responses, variances, log_weights, means):
+    """By kernel and twin, (J, L) each, and the size of its terms if none of them cancelled."""
+    coefficients = np.random.default_rng(1).standard_normal(responses.shape).astype(np.float32)
     derivatives = score_derivatives(responses, variances, log_weights, means)
     kernel = weight_gradient(responses, variances, coefficients, derivatives, log_weights, means)
-    return kernel, weight_gradient_plain(responses, variances, coefficients, log_weights, means)
+    exact = [array.astype(np.float64) for array in (responses, variances, coefficients)]
+    most = 1e-3 * 2.0 * (np.abs(exact[2]) / exact[1]).sum(axis=1, keepdims=True)
+    twin = weight_gradient_plain(*exact, log_weights, means)
+    return kernel, twin, np.maximum(np.abs(twin).max(axis=1, keepdims=True), most)
 
 
-def assert_equal_gradients(kernel, twin, coefficients, variances, tolerance):
-    """Relative to the largest entry of an expert; a sum without any cancellation would be below `most`."""
-    most = 2.0 * (np.abs(coefficients) / variances).sum(axis=1, keepdims=True)
-    scale = np.maximum(np.abs(twin).max(axis=1, keepdims=True), 1e-3 * most)
-    np.testing.assert_allclose(kernel / scale, twin / scale, rtol=0, atol=tolerance)
-
-
-@pytest.mark.parametrize("tau", NOISE)
-@pytest.mark.parametrize("components", [2, 3, 4, 5, 125, 126])
+@pytest.mark.parametrize("tau", [*NOISE, None])
+@pytest.mark.parametrize("components", [2, 5, 125, 126])
 @pytest.mark.parametrize("weights", WEIGHTS)
 def test_the_gradient_in_the_weights_equals_its_twin(weights, components, tau):
-    responses, log_weights, means = problem(weights, components)
-    variances = variances_of(responses, means, tau)
-    coefficients = np.random.default_rng(1).standard_normal(responses.shape)
-    kernel, twin = gradients(responses, variances, coefficients, log_weights, means)
-    assert_equal_gradients(kernel, twin, coefficients, variances, TOLERANCE)
+    kernel, twin, scale = gradients(*problem(weights, components, tau))
+    assert (np.abs(kernel - twin) / scale).max() < OF_GRADIENT
 
 
-@pytest.mark.parametrize("count", [1, 2, BLOCK - 1, BLOCK, BLOCK + 1, 3 * BLOCK + 7])
+@pytest.mark.parametrize("count", [1, BLOCK - 1, BLOCK, BLOCK + 1])
 def test_blocks_of_responses_meet_without_a_seam(count):
-    rng = np.random.default_rng(2)
-    _, log_weights, means = problem("even", 125)
-    responses = rng.uniform(-1.1, 1.1, (3, count))
-    variances = variances_of(responses, means, rng.choice(NOISE, responses.shape))
-    coefficients = rng.standard_normal(responses.shape)
-    kernel = score_derivatives(responses, variances, log_weights, means)
-    twin = score_derivatives_plain(responses, variances, log_weights, means)
-    assert_equal_derivatives(kernel, twin, responses, variances, TOLERANCE)
-    gradient, of_twin = gradients(responses, variances, coefficients, log_weights, means)
-    assert_equal_gradients(gradient, of_twin, coefficients, variances, TOLERANCE)
-
-
-def test_every_expert_and_response_may_be_of_another_case():
-    """Wide, narrow and starved responses side by side in one block."""
-    responses, log_weights, means = problem("starved by hundreds", 125, count=2000)
-    log_weights[1] = log_softmax(np.zeros(125))
-    variances = variances_of(responses, means, np.random.default_rng(3).choice(NOISE, responses.shape))
-    coefficients = np.random.default_rng(4).standard_normal(responses.shape)
-    kernel = score_derivatives(responses, variances, log_weights, means)
-    twin = score_derivatives_plain(responses, variances, log_weights, means)
-    assert (kernel.totals == 0.0).any()
-    assert (kernel.totals != 0.0).any()
-    assert_equal_derivatives(kernel, twin, responses, variances, TOLERANCE)
-    gradient, of_twin = gradients(responses, variances, coefficients, log_weights, means)
-    assert_equal_gradients(gradient, of_twin, coefficients, variances, TOLERANCE)
+    responses, variances, log_weights, means = problem("even", 125, None, count=2 * BLOCK)
+    whole = score_derivatives(responses, variances, log_weights, means)
+    part = score_derivatives(responses[:, :count].copy(), variances[:, :count].copy(), log_weights, means)
+    np.testing.assert_array_equal(part.score, whole.score[:, :count])
 
 
 def test_the_gradient_in_the_weights_of_an_expert_sums_to_zero():
     """A constant added to all logits changes nothing."""
-    responses, log_weights, means = problem("even", 125)
-    variances = variances_of(responses, means, 0.1)
-    coefficients = np.random.default_rng(5).standard_normal(responses.shape)
-    kernel, _ = gradients(responses, variances, coefficients, log_weights, means)
-    scale = (np.abs(coefficients) / variances).sum(axis=1)
-    assert (np.abs(kernel.sum(axis=1)) <= 1e-12 * scale).all()
+    kernel, _, _ = gradients(*problem("even", 125, 0.1))
+    np.testing.assert_allclose(kernel.sum(axis=1), 0.0, atol=1e-4 * np.abs(kernel).sum(axis=1).max())
+    assert np.abs(kernel[:, :62].sum(axis=1)).max() > 1e-4 * np.abs(kernel).sum(axis=1).max()
 
 
-def test_the_comparison_notices_a_weight_that_is_off_by_one_part_in_a_million():
-    responses, log_weights, means = problem("even", 125)
-    variances = variances_of(responses, means, 0.1)
-    coefficients = np.random.default_rng(6).standard_normal(responses.shape)
-    off = log_weights.copy()
-    off[1, 60] += 1e-6
-    assert_equal_gradients(
-        *gradients(responses, variances, coefficients, log_weights, means), coefficients, variances, TOLERANCE
+def test_double_precision_is_that_of_the_twins():
+    responses, variances, log_weights, means = (x.astype(np.float64) for x in problem("even", 125, 0.1))
+    derivatives = score_derivatives(responses, variances, log_weights, means)
+    for found, expected in zip(
+        derivatives, score_derivatives_plain(responses, variances, log_weights, means), strict=True
+    ):
+        np.testing.assert_array_equal(found, expected)
+    ones = np.ones_like(responses)
+    np.testing.assert_array_equal(
+        weight_gradient(responses, variances, ones, derivatives, log_weights, means),
+        weight_gradient_plain(responses, variances, ones, log_weights, means),
     )
-    kernel = score_derivatives(responses, variances, off, means)
-    with pytest.raises(AssertionError):
-        assert_equal_derivatives(
-            kernel, score_derivatives_plain(responses, variances, log_weights, means), responses, variances, TOLERANCE
-        )
-    gradient, _ = gradients(responses, variances, coefficients, off, means)
-    of_twin = weight_gradient_plain(responses, variances, coefficients, log_weights, means)
-    with pytest.raises(AssertionError):
-        assert_equal_gradients(gradient, of_twin, coefficients, variances, TOLERANCE)
+
+
+def test_nan_stays_nan():
+    responses, variances, log_weights, means = problem("even", 125, 0.1)
+    responses[1, 7] = np.nan
+    derivatives = score_derivatives(responses, variances, log_weights, means)
+    for found in derivatives[:3]:
+        assert np.isnan(found[1, 7])
+        assert np.isnan(found).sum() == 1
+    gradient = weight_gradient(responses, variances, np.ones_like(responses), derivatives, log_weights, means)
+    np.testing.assert_array_equal(np.isnan(gradient).all(axis=1), [False, True, False])
+    np.testing.assert_array_equal(np.isnan(gradient).any(axis=1), [False, True, False])
+
+
+def test_the_comparison_notices_a_weight_that_is_off_by_a_tenth():
+    responses, variances, log_weights, means = problem("even", 125, 0.1)
+    off = log_weights.copy()
+    off[1, 60] += 0.1
+    found = differences(responses, variances, off, means, of_twin=log_weights)
+    assert found["score"].max() > TOLERANCE["score"]
+    kernel, _, scale = gradients(responses, variances, off, means)
+    _, twin, _ = gradients(responses, variances, log_weights, means)
+    assert (np.abs(kernel - twin) / scale).max() > OF_GRADIENT
 
 
 @pytest.mark.parametrize("components", [2, 3, 8, 9, 125, 126])

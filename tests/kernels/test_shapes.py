@@ -5,8 +5,7 @@ import pytest
 
 from examples import gaussian_mixture, with_learnt_step
 from heatprior.kernels.candidates import RUN
-from heatprior.kernels.grids import EVERY
-from heatprior.kernels.patches import average, extract
+from heatprior.kernels.patches import EVERY, average, extract
 from heatprior.kernels.shapes import add_changes, changes_plain
 from heatprior.priors.gaussian_mixture import GaussianMixturePrior
 from heatprior.priors.mixture_step import shape_tables

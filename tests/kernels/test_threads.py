@@ -202,3 +202,135 @@ def test_threads_in_the_background_step_back(use_threads):
     with threads.in_background():
         stepped_back = for_each(priority, range(2))
     assert min(stepped_back) == min(19, max(usual) + threads.STEP_BACK)
+
+
+def run_script(script, seconds=60):
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=seconds, check=False)
+    assert (done.returncode, done.stderr) == (0, ""), (done.returncode, done.stderr)
+    return done.stdout
+
+
+FORKS = """
+import os, signal, sys, threading, time, warnings
+warnings.simplefilter("ignore")
+{setup}
+
+def loop():
+    while True:
+        {others}
+
+for _ in range(3):
+    threading.Thread(target=loop, daemon=True).start()
+time.sleep(0.2)
+for number in range({forks}):
+    child = os.fork()
+    if child == 0:
+        signal.alarm(20)  # it is killed if it hangs
+        {work}
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0, f"the child of fork {{number}} hangs"
+os._exit(0)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@pytest.mark.parametrize(
+    ("setup", "others", "work"),
+    [
+        (
+            "from heatprior.kernels import threads; threads._take_control = lambda: time.sleep(0.01)",  # with its lock
+            "threads.for_each(abs, range(4))",
+            "assert threads.for_each(abs, range(4)) == [0, 1, 2, 3]",
+        ),
+        (
+            "from heatprior.locks import thread_lock; lock = thread_lock()",
+            "lock.acquire(); time.sleep(0.01); lock.release()",
+            "lock.acquire()",
+        ),
+        (
+            "from heatprior.kernels import compiler; from numba.core.compiler_lock import global_compiler_lock as lock",
+            "lock.acquire(); time.sleep(0.01); lock.release()",
+            "lock.acquire()",
+        ),
+    ],
+    ids=["pieces", "lock", "compiler"],
+)
+def test_a_fork_while_other_threads_work_leaves_a_child_that_can_work(setup, others, work):
+    run_script(FORKS.format(setup=setup, others=others, work=work, forks=40), 120)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_a_plain_lock_would_hang():
+    """The control of the test above."""
+    script = FORKS.format(
+        setup="lock = threading.Lock()",
+        others="lock.acquire(); time.sleep(0.01); lock.release()",
+        work="signal.alarm(1); lock.acquire()",
+        forks=40,
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False)
+    assert "hangs" in done.stderr
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_a_child_has_the_limits_of_its_own_thread_only():
+    run_script("""
+import os, threading, warnings
+warnings.simplefilter("ignore")
+from threadpoolctl import threadpool_info, threadpool_limits
+from heatprior.kernels.threads import _Limit, products_in_one_thread
+
+def threads():
+    return {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}
+
+def hold():
+    with products_in_one_thread():
+        inside.set()
+        leave.wait(30)
+
+inside, leave = threading.Event(), threading.Event()
+with products_in_one_thread():
+    pass
+with threadpool_limits(2, user_api="blas"):
+    other = threading.Thread(target=hold)
+    other.start()
+    inside.wait(30)
+    if (child := os.fork()) == 0:
+        os._exit(0 if threads() == {2} and _Limit.holders == 0 else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    with products_in_one_thread():
+        child = os.fork()
+    if child == 0:
+        os._exit(0 if threads() == {2} and _Limit.holders == 0 else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    assert threads() == {1}
+    leave.set()
+    other.join()
+    assert threads() == {2}
+""")
+
+
+@pytest.mark.parametrize("daemon", [True, False])
+def test_a_thread_that_works_while_the_interpreter_ends_says_nothing(daemon):
+    """The pools take no work any more; what is begun then is done where it is."""
+    said = run_script(f"""
+import sys, threading, time
+from heatprior.kernels import threads
+
+threads.get_num_threads = lambda: 2
+threads.for_each(abs, range(4))
+threads.meanwhile(int)()
+main = threading.main_thread()
+
+def work():
+    while main.is_alive():
+        time.sleep(0.001)
+    time.sleep(0.1)
+    assert threads.for_each(abs, range(-4, 0)) == [4, 3, 2, 1]
+    assert threads.meanwhile(lambda: 7)() == 7
+    print("done", flush=True)
+
+threading.Thread(target=work, daemon={daemon}).start()
+threading.Thread(target=time.sleep, args=(1.0,)).start()
+""")
+    assert said == "done\n"

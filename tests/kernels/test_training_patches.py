@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from heatprior.kernels.training_patches import cut_patches
+from heatprior.kernels.patches import cut_patches
 
 
 def cut(image, row, column, symmetry, size):

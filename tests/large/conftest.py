@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from heatprior.priors.handmade import dct_prior
+from paper.weights.handmade import dct_prior
 
 if any(importlib.util.find_spec(name) is None for name in ("dask", "distributed", "zarr", "ome_zarr")):
     collect_ignore_glob = ["test_*.py"]

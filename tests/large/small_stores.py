@@ -44,4 +44,4 @@ def everything_but_chunks(path):
 
 
 def by_planes(noisy, prior, sigma=SIGMA):
-    return hp.denoise(noisy, sigma, prior=prior, method="eb")
+    return hp.denoise(noisy, sigma, prior=prior)

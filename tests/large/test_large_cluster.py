@@ -11,8 +11,9 @@ import pytest
 import zarr
 
 from heatprior.large import files
-from heatprior.large.files import Settings, denoise_store
+from heatprior.large.files import denoise_store
 from heatprior.large.workers import pool_of
+from heatprior.restoration.denoising import Settings
 
 ENVIRONMENT = {**os.environ, "DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL": "None"}
 PATIENCE = 120  # seconds
@@ -56,8 +57,8 @@ def values(path):
 def test_a_lost_worker_costs_its_blocks_only_and_a_new_one_helps(tmp_path, prior, store, scheduler, monkeypatch):
     monkeypatch.setattr(files, "AREA", 32 * 64)
     monkeypatch.setattr(files, "WIDEST", 64)
-    settings = Settings(prior, "eb", 900.0)
-    denoise_store(store, tmp_path / "alone.zarr", settings)
+    settings = Settings(prior=prior, steps=1)
+    denoise_store(store, tmp_path / "alone.zarr", settings, 900.0)
     workers = [worker(scheduler, tmp_path / f"w{n}") for n in range(3)]
     try:
 
@@ -66,7 +67,7 @@ def test_a_lost_worker_costs_its_blocks_only_and_a_new_one_helps(tmp_path, prior
                 workers[0].send_signal(signal.SIGKILL)
                 workers.append(worker(scheduler, tmp_path / "later"))
 
-        done = denoise_store(store, tmp_path / "b.zarr", settings, scheduler=scheduler, told=told)
+        done = denoise_store(store, tmp_path / "b.zarr", settings, 900.0, scheduler=scheduler, told=told)
     finally:
         for process in workers:
             process.kill()
@@ -76,10 +77,10 @@ def test_a_lost_worker_costs_its_blocks_only_and_a_new_one_helps(tmp_path, prior
 
 
 def test_a_killed_client_is_resumed_with_the_same_bits(tmp_path, prior, store, monkeypatch):
-    settings = Settings(prior, "eb", 900.0)
+    settings = Settings(prior=prior, steps=1)
     monkeypatch.setattr(files, "AREA", 32 * 64)
     monkeypatch.setattr(files, "WIDEST", 64)
-    denoise_store(store, tmp_path / "alone.zarr", settings)
+    denoise_store(store, tmp_path / "alone.zarr", settings, 900.0)
     script = f"""
 import os, signal
 from pathlib import Path
@@ -88,13 +89,13 @@ files.AREA, files.WIDEST = 32 * 64, 64
 def told(done, total):
     if done == 20:
         os.kill(os.getpid(), signal.SIGKILL)
-settings = files.Settings({prior!r}, "eb", 900.0)
-files.denoise_store(Path({str(store)!r}), Path({str(tmp_path / "b.zarr")!r}), settings, told=told)
+settings = files.Settings(prior={prior!r}, steps=1)
+files.denoise_store(Path({str(store)!r}), Path({str(tmp_path / "b.zarr")!r}), settings, 900.0, told=told)
 """
     killed = subprocess.run([sys.executable, "-c", script], check=False, timeout=PATIENCE)
     assert killed.returncode == -signal.SIGKILL
     assert not (tmp_path / "b.zarr").exists()
-    done = denoise_store(store, tmp_path / "b.zarr", settings)
+    done = denoise_store(store, tmp_path / "b.zarr", settings, 900.0)
     assert 19 <= done.found <= 21
     np.testing.assert_array_equal(values(tmp_path / "b.zarr"), values(tmp_path / "alone.zarr"))
 

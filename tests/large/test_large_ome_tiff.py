@@ -8,7 +8,8 @@ import tifffile
 import zarr
 from small_stores import by_planes, pixels
 
-from heatprior.cli import main
+from heatprior.large.files import denoise_store
+from heatprior.restoration.denoising import Settings
 
 
 @pytest.fixture(params=[("ZYX", (3, 80, 700)), ("TZCYX", (2, 2, 3, 80, 700))], ids=lambda param: param[0])
@@ -22,8 +23,7 @@ def from_ome_tiff(request, tmp_path, prior, rng):
         metadata["Channel"] = {"Name": ["a", "b", "c"]}
     tifffile.imwrite(tmp_path / "a.ome.tif", noisy, metadata=metadata, tile=(64, 64), photometric="minisblack")
     target = tmp_path / "b.ome.zarr"
-    assert main(["denoise", str(tmp_path / "a.ome.tif"), "-o", str(target), "--sigma", "900", "--method", "eb",
-                 "--prior", prior]) == 0  # fmt: skip
+    denoise_store(tmp_path / "a.ome.tif", target, Settings(prior=prior), 900.0)
     order = sorted(axes.lower(), key="tczyx".index)
     return target, order, by_planes(np.transpose(noisy, [axes.lower().index(axis) for axis in order]), prior)
 

@@ -11,7 +11,7 @@ import zarr
 from small_stores import SIGMA, ome_zarr
 
 from heatprior.cli import main
-from heatprior.errors import ImageFileError, OutputFileError
+from heatprior.errors import ImageFileError, InvalidInputError, OutputFileError
 from heatprior.large.files import Settings, denoise_store
 
 
@@ -25,7 +25,7 @@ def one_line(capsys, *arguments):
 def test_what_cannot_be_done_is_one_line_and_nothing_is_lost(tmp_path, prior, rng, capsys, monkeypatch):
     source, target = tmp_path / "a.zarr", tmp_path / "b.zarr"
     ome_zarr(source, rng)
-    usual = ["denoise", source, "-o", target, "--sigma", SIGMA, "--method", "eb", "--prior", prior]
+    usual = ["denoise", source, "-o", target, "--sigma", SIGMA, "--prior", prior]
 
     for reason in (errno.ENOSPC, errno.EROFS, errno.EACCES):  # disk full, and stores that cannot be written
 
@@ -58,7 +58,7 @@ def test_what_cannot_be_done_is_one_line_and_nothing_is_lost(tmp_path, prior, rn
     about.write_text(text)
 
     code, said = one_line(capsys, *usual[:3], source / "inside.zarr")
-    assert "never replaced" in said
+    assert "lies within the input" in said
     code, said = one_line(capsys, *usual[:3], tmp_path / "nowhere" / "b.zarr")
     assert "does not exist" in said
     with monkeypatch.context() as patch:  # what root may not, and what others may not
@@ -69,11 +69,12 @@ def test_what_cannot_be_done_is_one_line_and_nothing_is_lost(tmp_path, prior, rn
     code, said = one_line(capsys, *usual[:3], "/proc/b.zarr", *usual[4:])
     assert code == 2
     assert "cannot write" in said
-    code, said = one_line(capsys, *usual, "--scales", 9)
-    assert code == 2
-    assert "for blocks expected 1 to 4" in said
-    code, said = one_line(capsys, *usual, "--scheduler", "tcp://127.0.0.1:9", "--workers", 2)
-    assert "give one of them" in said
+    with pytest.raises(InvalidInputError, match="give one of them"):
+        denoise_store(source, target, Settings(prior=prior), SIGMA, scheduler="tcp://127.0.0.1:9", workers=2)
+    for workers in ("many", "0", "-1", "127.0.0.1"):
+        code, said = one_line(capsys, *usual, "--workers", workers)
+        assert code == 2
+        assert "expected a number of processes, or the address of a dask scheduler" in said
     assert main([str(a) for a in usual]) == 0  # what failed before is gone on with
     code, said = one_line(capsys, *usual)
     assert "exists already" in said
@@ -82,18 +83,18 @@ def test_what_cannot_be_done_is_one_line_and_nothing_is_lost(tmp_path, prior, rn
 def test_two_runs_do_not_write_the_same_output(tmp_path, prior, rng):
     source, target = tmp_path / "a.zarr", tmp_path / "b.zarr"
     ome_zarr(source, rng)
-    settings = Settings(prior, "eb", SIGMA)
+    settings = Settings(prior=prior)
 
     def meanwhile(done, _):
         if done == 0:
             with pytest.raises(OutputFileError, match="another run"):
-                denoise_store(source, target, settings)
+                denoise_store(source, target, settings, SIGMA)
 
-    denoise_store(source, target, settings, told=meanwhile)
+    denoise_store(source, target, settings, SIGMA, told=meanwhile)
     shutil.rmtree(target)
 
 
 def test_a_plate_asks_for_one_of_its_images(tmp_path, prior):
     zarr.create_group(tmp_path / "p.zarr", attributes={"ome": {"version": "0.5", "plate": {}}})
     with pytest.raises(ImageFileError, match="holds a plate; give one image"):
-        denoise_store(tmp_path / "p.zarr", Path(tmp_path / "q.zarr"), Settings(prior))
+        denoise_store(tmp_path / "p.zarr", Path(tmp_path / "q.zarr"), Settings(prior=prior))

@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 from scipy.linalg import helmert
 
-from heatprior.learning.adam import NORM_RATE, OrthogonalAdam
-from heatprior.learning.objective import Objective
+from heatprior.learning.optimisers import NORM_RATE, Objective, OrthogonalAdam
 from heatprior.learning.projections import polar_factor, project_orthogonal
 
 COUNT, PIXELS = 5, 9

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from examples import filter_bank
-from heatprior.learning.ipalm import SLACK, IPalm
-from heatprior.learning.objective import Objective
+from heatprior.learning.optimisers import SLACK, IPalm, Objective
 from heatprior.learning.projections import project_orthogonal
 
 

@@ -7,12 +7,9 @@ from synthetic import folder_of_images, landscape
 
 import heatprior as hp
 from heatprior.data.datasets import PatchSource
-from heatprior.learning import loop as module
-from heatprior.learning.logs import LogEntry
-from heatprior.learning.loop import Loop
+from heatprior.learning import training as module
 from heatprior.learning.patch_training import Training
-from heatprior.learning.steps import StepReport
-from heatprior.learning.validation import Validation
+from heatprior.learning.training import LogEntry, Loop, StepReport, Validation
 
 CONFIG = hp.TrainingConfig(size=3, components=11, batch=40, steps=23)
 

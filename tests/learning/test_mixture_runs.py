@@ -6,11 +6,10 @@ from synthetic import folder_of_images
 from test_runs import timeless
 
 import heatprior as hp
-from heatprior.learning.gathering import gather
-from heatprior.learning.logs import LIKELIHOOD_COLUMNS
-from heatprior.learning.loop import Loop
+from heatprior.learning.material import gather
 from heatprior.learning.mixture_training import MixtureTraining
 from heatprior.learning.runs import Run, RunSettings
+from heatprior.learning.training import LIKELIHOOD_COLUMNS, Loop
 
 
 @pytest.fixture

@@ -10,10 +10,10 @@ from heatprior import GaussianMixturePrior, InvalidInputError, MixtureConfig
 from heatprior.data.datasets import PatchSource
 from heatprior.kernels import threads
 from heatprior.learning import mixture_training as module
-from heatprior.learning.logs import LogEntry
-from heatprior.learning.mixture_training import DEAD_SHARE, MixtureTraining, scored_moments
+from heatprior.learning.mixture_training import DEAD_SHARE, MixtureTraining, score_moments
+from heatprior.learning.training import LogEntry
 from heatprior.priors.expectation_maximisation import expected_statistics
-from heatprior.priors.mixture_components import Components
+from heatprior.priors.gaussian_mixture import Components
 
 
 def small_config(**changes):
@@ -105,7 +105,7 @@ def test_noisy_patches_are_seen_through_unless_their_noise_is_ignored_or_mistake
 
 def test_plain_expectation_and_maximisation_is_slower_behind_noise(monkeypatch):
     scored = divergence(noisy_training(0.1).prior(), 0.05)
-    monkeypatch.setattr(module, "scored_moments", lambda _prior, sums, _sigma: sums.moments)
+    monkeypatch.setattr(module, "score_moments", lambda _prior, sums, _sigma: sums.moments)
     assert divergence(noisy_training(0.1).prior(), 0.05) > 2 * scored
 
 
@@ -130,20 +130,20 @@ def test_with_one_gaussian_a_step_gives_its_covariance_less_that_of_the_noise():
     u = y @ prior.basis.T
     sums = expected_statistics(prior, y, 0.3, least_keep=0.0)
     expected = u.T @ u - 0.09 * len(u) * np.eye(8)
-    np.testing.assert_allclose(scored_moments(prior, sums, 0.3)[0], expected, rtol=0, atol=1e-3)
+    np.testing.assert_allclose(score_moments(prior, sums, 0.3)[0], expected, rtol=0, atol=1e-3)
     assert np.abs(sums.moments[0] - expected).max() > 1.0  # where plain EM goes
 
 
 def test_steps_from_the_true_mixture_stay_there_on_average():
     y = TRUE.sample(200_000, 0.1, rng=np.random.default_rng(0))
     sums = expected_statistics(TRUE, y, 0.1, least_keep=0.0)
-    found = scored_moments(TRUE, sums, 0.1) / sums.weights.sum(axis=1)[:, None, None]
+    found = score_moments(TRUE, sums, 0.1) / sums.weights.sum(axis=1)[:, None, None]
     np.testing.assert_allclose(found, TRUE.covariances, rtol=0, atol=0.02 * TRUE.variances.max())
 
 
 def test_without_noise_the_moments_stay_as_they_are():
     sums = expected_statistics(TRUE, TRUE.sample(100, rng=np.random.default_rng(0)), 0.0)
-    np.testing.assert_array_equal(scored_moments(TRUE, sums, 0.0), sums.moments)
+    np.testing.assert_array_equal(score_moments(TRUE, sums, 0.0), sums.moments)
 
 
 @pytest.mark.parametrize(("done", "revived"), [(5, True), (25, False)])
@@ -176,8 +176,8 @@ def test_more_shapes_than_the_images_have_and_images_without_texture_are_no_obst
         ({"batch": 0}, "batch is 0"),
         ({"steps": 0}, "steps is 0"),
         ({"seed": -1}, "seed is -1"),
-        ({"sigma": -0.1}, "sigma is -0.1; expected 0 to 1, the noise of the images"),
-        ({"sigma": 25.0}, "divide by 255"),
+        ({"sigma": -0.1}, "sigma is -0.1; expected 0 to 1, the noise of images scaled to"),
+        ({"sigma": 25.0}, "divide an 8-bit level by 255"),
         ({"sigma": float("nan")}, "sigma is nan"),
     ],
 )
@@ -187,7 +187,7 @@ def test_settings_that_make_no_sense_are_refused(changes, message):
 
 
 def test_a_source_or_a_state_of_another_size_is_refused():
-    with pytest.raises(InvalidInputError, match="size 3"):
+    with pytest.raises(InvalidInputError, match="the source cuts 3×3 patches"):
         MixtureTraining(small_config(), small_source(3))
     state = trained(small_config(), steps=1).state()
     with pytest.raises(InvalidInputError, match="other sizes"):

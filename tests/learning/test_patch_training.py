@@ -11,7 +11,7 @@ from synthetic import DrawnFromPrior, assert_same_bits, finished, small_source, 
 from heatprior import Experts, InvalidInputError, TrainingConfig, TrainingError
 from heatprior.data.datasets import PatchSource
 from heatprior.kernels import threads
-from heatprior.learning import prefetching
+from heatprior.learning import patch_training
 from heatprior.learning.patch_training import Training
 from heatprior.learning.score_matching import NoisyBatch, ScoreMatching
 
@@ -103,7 +103,7 @@ def test_one_noise_level_alone_is_possible():
         ({"steps": 0}, "steps is 0"),
         ({"steps": 10**10}, "steps is 10000000000; expected at most 1000000000"),
         ({"size": 7.5}, "size is 7.5; expected a whole number"),
-        ({"components": 10**6}, "expected at most 10000"),
+        ({"components": 10**6}, "expected at most 500"),
         ({"averaged": 0}, "averaged is 0"),
         ({"projection_steps": 0}, "projection_steps is 0"),
         ({"seed": -1}, "seed is -1; expected at least 0"),
@@ -114,7 +114,7 @@ def test_one_noise_level_alone_is_possible():
         ({"filter_rate": 1e9}, r"filter_rate is 1e\+09; expected 0 to 1"),
         ({"filter_rate": "fast"}, "filter_rate is 'fast'; expected a finite number"),
         ({"logit_rate": -0.1}, "logit_rate is -0.1; expected 0 to 10"),
-        ({"sigma_min": 25.0, "sigma_max": 250.0}, "divide by 255"),
+        ({"sigma_min": 25.0, "sigma_max": 250.0}, "divide 8-bit levels by 255"),
         ({"sigma_min": 0.0}, "sigma_min is 0, too small for levels uniform in log sigma"),
         ({"sigma_min": 1e-320}, "too small"),
         ({"noise": "pink"}, "expected 'log' or 'uniform'"),
@@ -160,25 +160,25 @@ def test_the_next_batch_is_drawn_while_a_step_works(optimizer, monkeypatch):
     monkeypatch.setattr(threads, "get_num_threads", lambda: 2)
     training = Training(small_config(optimizer=optimizer, steps=4), small_source())
     begun = []
-    monkeypatch.setattr(prefetching, "meanwhile", lambda draw: begun.append(draw) or draw)
+    monkeypatch.setattr(patch_training, "meanwhile", lambda draw: begun.append(draw) or draw)
     for report in training.run(4):
         assert [draw.args for draw in begun] == [(step,) for step in range(1, min(report.step + 1, 4))]
 
 
 def test_batches_drawn_ahead_are_those_of_their_steps():
     drawn = []
-    batches = prefetching.Prefetched(lambda step: drawn.append(step) or 10 * step, 5)
+    batches = patch_training.Prefetcher(lambda step: drawn.append(step) or 10 * step, 5)
     for step in (0, 1, 2, 4, 0):
-        assert batches.of_step(step) == 10 * step
+        assert batches.take(step) == 10 * step
         for _ in range(2):  # the second time it has begun already
             batches.begin(step + 1)
-    assert batches.of_step(3) == 30  # not the one that was begun
+    assert batches.take(3) == 30  # not the one that was begun
     assert max(drawn) < 5  # nothing beyond the last step
     assert drawn.count(2) == 1
 
 
 def test_a_source_or_a_state_of_another_size_is_refused():
-    with pytest.raises(InvalidInputError, match="size 3"):
+    with pytest.raises(InvalidInputError, match="the source cuts 3×3 patches"):
         Training(small_config(), small_source(3))
     state = trained(small_config(), steps=1).state()
     with pytest.raises(InvalidInputError, match="other sizes"):

@@ -16,13 +16,13 @@ from safetensors.numpy import load_file
 from synthetic import folder_of_images
 
 import heatprior as hp
-from heatprior.learning import logs
-from heatprior.learning import loop as loop_module
-from heatprior.learning.gathering import gather
-from heatprior.learning.logs import COLUMNS
-from heatprior.learning.loop import Loop
+from heatprior.files import claim, working_folder
+from heatprior.learning import runs
+from heatprior.learning import training as training_module
+from heatprior.learning.material import gather
 from heatprior.learning.patch_training import Training
 from heatprior.learning.runs import Run, RunSettings
+from heatprior.learning.training import COLUMNS, Loop
 
 CONFIG = hp.TrainingConfig(size=3, components=11, batch=40, steps=60)
 
@@ -109,10 +109,12 @@ def test_rows_beyond_the_checkpoint_and_torn_rows_are_dropped(tmp_path, photos):
     rows = timeless(run.folder)
     with (run.folder / "log.csv").open("a") as file:
         file.write("58,1.0,,,,,100,2\n59,1.0,,,,,100,2\n60,1.")
-    (run.folder / ".checkpoint-abc.safetensors").write_bytes(b"torn")
+    torn = working_folder(run.folder / "checkpoint.safetensors")
+    os.close(claim(torn))  # as by a process that was killed
+    (torn / "checkpoint.safetensors").write_bytes(b"torn")
     run.resume(new_loop(photos))
     assert timeless(run.folder) == rows
-    assert not (run.folder / ".checkpoint-abc.safetensors").exists()
+    assert not torn.exists()
 
 
 def test_a_run_without_a_checkpoint_begins_at_the_start(tmp_path, photos):
@@ -139,14 +141,14 @@ def test_a_full_disk_is_an_error_that_says_how_to_go_on(tmp_path, photos, monkey
             if name == "checkpoint.safetensors":
                 monkeypatch.setattr(Path, "write_bytes", full)
             elif name == "log.csv":
-                monkeypatch.setattr(logs.csv, "writer", full)
+                monkeypatch.setattr(runs.csv, "writer", full)
             else:
                 monkeypatch.setattr(hp.PatchPrior, "save", full)
 
     with pytest.raises(hp.OutputFileError) as refusal:
         run.train(new_loop(photos), report=report, checkpoint_seconds=0.0)
     assert str(run.folder / name) in str(refusal.value)
-    assert str(refusal.value).endswith("No space left on device; make room, then resume the run")
+    assert str(refusal.value).endswith("No space left on device; free disk space, then resume the run")
     if name == "checkpoint.safetensors":
         assert (run.folder / name).read_bytes() == saved[0]
     assert not list(run.folder.glob(".*"))
@@ -176,7 +178,7 @@ except hp.OutputFileError as error:
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert "cannot write" in done.stdout
-    assert done.stdout.endswith("make room, then resume the run\n")
+    assert done.stdout.endswith("free disk space, then resume the run\n")
     folder = tmp_path / "run"
     assert int(load_file(folder / "checkpoint.safetensors")["done"][0]) in (29, 30)
     assert not list(folder.glob(".*"))
@@ -244,7 +246,7 @@ def test_a_run_that_is_killed_and_resumed_ends_bit_identical(tmp_path, photos, k
 
 
 def test_log_entries_are_as_many_as_promised(tmp_path, photos, monkeypatch):
-    monkeypatch.setattr(loop_module, "LOG_ENTRIES", 4)
+    monkeypatch.setattr(training_module, "LOG_ENTRIES", 4)
     run = begun(tmp_path / "run", photos)
     run.train(new_loop(photos))
     assert steps_in_log(run.folder) == [15, 30, 45, 60]

@@ -10,9 +10,8 @@ import pytest
 from synthetic import folder_of_images, landscape
 
 import heatprior as hp
-from heatprior.learning.interruption import interruptible
-from heatprior.learning.runs import Run
-from heatprior.learning.steps import StepReport
+from heatprior.learning.runs import Run, interruptible
+from heatprior.learning.training import StepReport
 
 CONFIG = hp.TrainingConfig(size=3, components=11, batch=40, steps=30)
 MIXTURE = hp.MixtureConfig(size=3, shapes=2, contrasts=2, batch=40, steps=12)
@@ -65,9 +64,9 @@ def test_arrays_are_given_again_when_a_run_is_resumed(tmp_path):
     arrays = [landscape((30, 30), np.random.default_rng(seed)) for seed in range(2)]
     with pytest.raises(KeyboardInterrupt):
         hp.train(arrays, CONFIG, run=tmp_path / "run", report=interrupting(3))
-    with pytest.raises(hp.TrainingError, match=r"the images of .*run were arrays and are not kept; give them again"):
+    with pytest.raises(hp.TrainingError, match=r"the images of .*run were arrays and are not stored; give them again"):
         hp.train(run=tmp_path / "run", resume=True)
-    with pytest.raises(hp.TrainingError, match="not those with which"):
+    with pytest.raises(hp.TrainingError, match="differ from those with which"):
         hp.train(arrays[::-1], run=tmp_path / "run", resume=True)
     resumed = hp.train(arrays, run=tmp_path / "run", resume=True)
     np.testing.assert_array_equal(resumed.filters.matrix, hp.train(arrays, CONFIG).filters.matrix)
@@ -76,16 +75,16 @@ def test_arrays_are_given_again_when_a_run_is_resumed(tmp_path):
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        ({"run": "run"}, hp.OutputFileError, "holds a run already; resume it, or give the name of a new folder"),
+        ({"run": "run"}, hp.OutputFileError, "already holds a run; resume it, or give a new folder"),
         ({"run": "none", "resume": True}, hp.TrainingError, "none holds no run to resume"),
         ({"resume": True}, hp.InvalidInputError, "resume a run folder"),
-        ({"images": None}, hp.InvalidInputError, "images to train on are missing"),
-        ({"images": None, "run": "new"}, hp.InvalidInputError, "images to train on are missing"),
-        ({"run": "run", "resume": True, "config": MIXTURE}, hp.InvalidInputError, "begun with kind = patch"),
+        ({"images": None}, hp.InvalidInputError, "no images to train on"),
+        ({"images": None, "run": "new"}, hp.InvalidInputError, "no images to train on"),
+        ({"run": "run", "resume": True, "config": MIXTURE}, hp.InvalidInputError, "started with kind = patch"),
         (
             {"run": "run", "resume": True, "config": hp.TrainingConfig(size=3, components=11, batch=40, steps=31)},
             hp.InvalidInputError,
-            "begun with steps = 30 and cannot go on with 31",
+            "started with steps = 30 and cannot continue with 31",
         ),
     ],
 )
@@ -105,7 +104,7 @@ def test_calls_that_make_no_sense_are_refused(tmp_path, photos, call, error, mes
 
 def test_checkpoints_need_a_time_between_them(tmp_path, photos):
     hp.train(photos, CONFIG, run=tmp_path / "run")
-    with pytest.raises(hp.InvalidInputError, match="nan seconds between checkpoints"):
+    with pytest.raises(hp.InvalidInputError, match="checkpoint_seconds is nan"):
         Run(tmp_path / "run").train(None, checkpoint_seconds=float("nan"))
 
 

@@ -5,12 +5,13 @@ import pytest
 from synthetic import landscape
 
 from examples import gaussian_mixture
-from heatprior import InvalidInputError, load
+from heatprior import InvalidInputError
 from heatprior.data.datasets import PatchSource
 from heatprior.data.trials import LEVELS, psnr, with_noise
 from heatprior.kernels.patches import average, extract
-from heatprior.learning.validation import Validation, held_out
-from heatprior.priors.one_step import denoised_once
+from heatprior.learning.training import Validation, choose_held_out
+from heatprior.priors.protocol import denoise_once
+from paper.weights.handmade import dct_prior
 
 
 def test_psnr_is_that_of_clipped_images_with_peak_one():
@@ -23,7 +24,7 @@ def test_psnr_is_that_of_clipped_images_with_peak_one():
 
 def test_values_are_those_of_the_protocol():
     """Written out: image i has the noise of seed 1000 + i at every level, on the centre of the image."""
-    prior, rng = load("dct7"), np.random.default_rng(1)
+    prior, rng = dct_prior(7), np.random.default_rng(1)
     images = [np.uint8(255 * landscape((170, 40), rng)), np.uint8(255 * landscape((30, 31), rng))]
     expected = []
     for i, clean in enumerate((images[0][5:165] / np.float32(255), images[1] / np.float32(255))):
@@ -31,7 +32,7 @@ def test_values_are_those_of_the_protocol():
         row = []
         for level in (15, 25, 50, 100):
             noisy = np.float32(clean + level / 255 * draw)
-            denoised = np.clip(denoised_once(prior, noisy, level / 255), 0, 1)
+            denoised = np.clip(denoise_once(prior, noisy, level / 255), 0, 1)
             row.append(-10 * np.log10(np.mean((denoised - clean) ** 2, dtype=np.float64)))
         expected.append(row)
     np.testing.assert_allclose(Validation(images, 7).psnr(prior), np.mean(expected, axis=0), rtol=1e-6)
@@ -41,7 +42,7 @@ def test_at_most_eight_images_count_and_small_ones_do_not():
     flat = np.zeros((20, 20), np.uint8)
     assert Validation([flat] * 12, 7).images == 8
     assert Validation([flat[:3], flat], 7).images == 1
-    assert len(Validation([flat], 7).psnr(load("dct7"))) == len(LEVELS)
+    assert len(Validation([flat], 7).psnr(dct_prior(7))) == len(LEVELS)
     with pytest.raises(InvalidInputError, match="none of 1 validation images"):
         Validation([flat[:3]], 7)
 
@@ -50,12 +51,12 @@ def test_at_most_eight_images_count_and_small_ones_do_not():
     ("count", "kept"), [(1, []), (9, []), (10, [5]), (25, [6, 18]), (80, [5, 15, 25, 35, 45, 55, 65, 75])]
 )
 def test_one_in_ten_is_held_out_evenly(count, kept):
-    assert held_out(count) == kept
+    assert choose_held_out(count) == kept
 
 
 def test_never_more_than_eight_are_held_out():
-    assert len(set(held_out(5000))) == 8
-    assert max(held_out(5000)) < 5000
+    assert len(set(choose_held_out(5000))) == 8
+    assert max(choose_held_out(5000)) < 5000
 
 
 def test_the_likelihood_of_a_mixture_is_that_of_patches_of_the_images_with_their_noise():

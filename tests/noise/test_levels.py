@@ -5,11 +5,12 @@ import pytest
 from synthetic import landscape
 
 import heatprior as hp
-from heatprior.kernels.noise_likelihood import patch_log_densities
+from heatprior.kernels.noise_estimation import patch_log_densities
 from heatprior.noise.directions import repetition, weak_directions
 from heatprior.noise.levels import level_of_patches
 from heatprior.noise.likelihood import find_peak, values_at
-from heatprior.priors.patch_likelihood import CONTRASTS, level_tables
+from heatprior.noise.local_noise import noise_map
+from heatprior.priors.patch import CONTRASTS, level_tables
 
 PRIOR = hp.load("patch7")
 SIGMAS = (0.01, 0.1, 0.4)
@@ -106,16 +107,16 @@ def test_an_image_without_noise_has_none(image):
     assert found.model_error == 0.0
     assert 0 < found.stderr <= 0.001 * (255 if image.dtype == np.uint8 else 1)
     np.testing.assert_allclose(hp.denoise(image), image, atol=1e-3)
-    assert hp.noise_map(image).sigma.max() < 0.01 * (255 if image.dtype == np.uint8 else 1)
+    assert noise_map(image).sigma.max() < 0.01 * (255 if image.dtype == np.uint8 else 1)
 
 
 def test_units_are_those_of_the_image():
     image = noisy_landscape(0.05)
-    one = hp.estimate_sigma(image)
+    one = hp.estimate_sigma(image, white=1.0)
     for scale in (4095.0, 1e-3):
         other = hp.estimate_sigma(image * np.float32(scale), white=scale)
         np.testing.assert_allclose(other, np.array(one) * scale, rtol=1e-3)
-    eight = hp.estimate_sigma(np.rint(np.clip(image, 0, 1) * 255).astype(np.uint8))
+    eight = hp.estimate_sigma(np.rint(np.clip(image, 0, 1) * 255).astype(np.uint8), white=255)
     assert eight.sigma == pytest.approx(255 * one.sigma, rel=0.02)
 
 
@@ -134,7 +135,7 @@ def test_missing_pixels_do_not_count():
     holes[40:100, 50:120] = np.nan
     holes[::31, ::17] = np.nan
     assert float(hp.estimate_sigma(holes)) == pytest.approx(0.05, rel=0.05)
-    assert hp.noise_map(holes).sigma.mean() == pytest.approx(0.05, rel=0.1)
+    assert noise_map(holes).sigma.mean() == pytest.approx(0.05, rel=0.1)
 
 
 @pytest.mark.parametrize("shape", [(40, 50), (160, 200)])
@@ -142,7 +143,7 @@ def test_scattered_missing_pixels_leave_enough(shape):
     image = noisy_landscape(0.1, shape)
     image[np.random.default_rng(1).random(shape) < 0.05] = np.nan
     assert float(hp.estimate_sigma(image)) == pytest.approx(0.1, rel=0.15)
-    assert np.median(hp.noise_map(image).sigma) == pytest.approx(0.1, rel=0.25)
+    assert np.median(noise_map(image).sigma) == pytest.approx(0.1, rel=0.25)
 
 
 def test_a_small_image_with_some_clipped_pixels_has_its_noise():
@@ -180,12 +181,12 @@ def test_what_cannot_be_estimated_is_refused():
         hp.InvalidInputError, match=r"patch prior such as patch7, not with this one \(ExplicitMixture\)"
     ):
         hp.estimate_sigma(
-            np.zeros((9, 9)), prior=hp.priors.explicit_mixture.ExplicitMixture(np.zeros(1), np.zeros((1, 1)), np.eye(1))
+            np.zeros((9, 9)), prior=hp.priors.patch.ExplicitMixture(np.zeros(1), np.zeros((1, 1)), np.eye(1))
         )
     for window in (0, "a"):
         with pytest.raises(hp.InvalidInputError, match=f"window is {window!r}"):
-            hp.noise_map(np.zeros((9, 9)), window=window)
-    for estimate in (hp.estimate_sigma, hp.noise_map):
+            noise_map(np.zeros((9, 9)), window=window)
+    for estimate in (hp.estimate_sigma, noise_map):
         with pytest.raises(hp.InvalidInputError, match="too many pixels are missing to estimate the noise; give sigma"):
             estimate(np.where(np.arange(900).reshape(30, 30) % 5, 0.5, np.nan))
         with pytest.raises(hp.InvalidInputError, match="beyond full scale; give the value of full scale"):

@@ -11,8 +11,9 @@ import heatprior as hp
 from examples import gaussian_mixture
 from heatprior.noise.directions import weak_directions
 from heatprior.noise.levels import level_of_patches
-from heatprior.priors import mixture_likelihood
-from heatprior.priors.mixture_likelihood import contrast_weights, mixture_densities
+from heatprior.noise.local_noise import noise_map
+from heatprior.priors import gaussian_mixture as module
+from heatprior.priors.gaussian_mixture import contrast_weights, mixture_densities
 
 PRIOR = hp.load("mixture")
 SMALL = gaussian_mixture(4, 5, (0.25, 1.0, 4.0), seed=3)
@@ -35,7 +36,7 @@ def mosaic(patches, size):
 
 
 def test_densities_of_the_contrasts_make_up_that_of_the_prior(monkeypatch):
-    monkeypatch.setattr(mixture_likelihood, "CHUNK_NUMBERS", 1)  # many chunks
+    monkeypatch.setattr(module, "CHUNK_NUMBERS", 1)  # many chunks
     patches = SMALL.sample(50, 0.1, rng=np.random.default_rng(0))
     sigmas = np.array([0.1, 0.3])
     found = mixture_densities(SMALL, mosaic(patches, 4), sigmas, SMALL.noise_likelihood.directions.unit, 4)
@@ -112,7 +113,7 @@ def test_an_image_without_noise_has_none():
 
 
 def test_a_map_that_changes_abruptly_is_followed_and_its_error_is_honest():
-    found = hp.noise_map(noisy(HALVES), prior=PRIOR)
+    found = noise_map(noisy(HALVES), prior=PRIOR)
     away = np.abs(np.arange(SHAPE[1]) - SHAPE[1] / 2 + 0.5) > 16
     errors = (found.sigma - HALVES)[:, away]
     assert np.abs(errors / HALVES[:, away]).mean() < 0.08
@@ -138,6 +139,6 @@ def test_a_mixture_of_one_contrast_estimates_too():
 
 
 def test_images_smaller_than_a_patch_are_refused():
-    for estimate in (hp.estimate_sigma, hp.noise_map, hp.estimate_noise):
+    for estimate in (hp.estimate_sigma, noise_map, hp.estimate_noise):
         with pytest.raises(hp.InvalidInputError, match=r"7×30 pixels but the prior acts on patches of 8×8"):
             estimate(np.zeros((7, 30)), prior=PRIOR)

@@ -9,8 +9,8 @@ from matplotlib.figure import Figure
 from whole_images import convolutional_prior, wavelet_prior
 
 import heatprior as hp
-from heatprior.pictures import band_priors
-from heatprior.pictures.band_priors import draw_bands
+from heatprior.pictures import priors
+from heatprior.pictures.priors import draw_bands
 
 NOWHERE = Path("never-written.png")
 
@@ -19,7 +19,7 @@ NOWHERE = Path("never-written.png")
 @pytest.mark.parametrize("most", [None, 2, 1000])
 def test_so_many_bands_are_drawn(monkeypatch: pytest.MonkeyPatch, prior: hp.WaveletPrior, most: int | None):
     figures: list[Figure] = []
-    monkeypatch.setattr(band_priors, "save_figure", lambda figure, _: figures.append(figure))
+    monkeypatch.setattr(priors, "save_figure", lambda figure, _: figures.append(figure))
     draw_bands(prior, NOWHERE, most)
     filters = [axes for axes in figures[0].axes if axes.images]
     assert len(filters) == min(most or 1000, prior.bands.count)

@@ -10,10 +10,18 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 from heatprior import InvalidInputError
-from heatprior.noise_model import NoiseSpectrum
-from heatprior.pictures import comparisons
-from heatprior.pictures.comparisons import GAP, LARGEST_PANEL, TITLE, Panel, contrast, draw_removed, draw_side_by_side
-from heatprior.pictures.noise_spectra import spectrum_panel
+from heatprior.noise_value import NoiseSpectrum
+from heatprior.pictures import panels
+from heatprior.pictures.panels import (
+    GAP,
+    LARGEST_PANEL,
+    TITLE,
+    Panel,
+    contrast,
+    draw_denoising,
+    draw_side_by_side,
+    spectrum_panel,
+)
 
 RNG = np.random.default_rng(0)
 NOWHERE = Path("never-written.png")
@@ -22,7 +30,7 @@ NOWHERE = Path("never-written.png")
 @pytest.fixture
 def drawn(monkeypatch: pytest.MonkeyPatch) -> list[Figure]:
     figures: list[Figure] = []
-    monkeypatch.setattr(comparisons, "save_figure", lambda figure, _, **__: figures.append(figure))
+    monkeypatch.setattr(panels, "save_figure", lambda figure, _, **__: figures.append(figure))
     return figures
 
 
@@ -46,7 +54,7 @@ def test_removed_is_the_difference_about_mid_grey(drawn: list[Figure]):
     clean = np.full((50, 60), 100, np.uint8)
     noisy = clean.copy()
     noisy[10, 20], noisy[30, 40] = 130, 70
-    draw_removed(noisy, clean, NOWHERE)
+    draw_denoising(noisy, clean, NOWHERE)
     _, _, removed = shown(drawn[0])
     assert removed[10, 20] > 0.5 > removed[30, 40]
     assert removed[0, 0] == 0.5
@@ -56,7 +64,7 @@ def test_removed_is_the_difference_about_mid_grey(drawn: list[Figure]):
 def test_a_spectrum_has_its_zero_frequency_in_the_middle_and_fills_the_panel():
     f = np.fft.fftfreq(16)
     panel = spectrum_panel(NoiseSpectrum(np.exp(-np.add.outer(f**2, f**2) / 0.1**2)), (40, 60))
-    levels = panel.shown()
+    levels = panel.levels()
     assert levels.shape == (40, 60)
     assert levels[20, 30] == 1.0
     assert levels[0, 0] == levels[-1, -1] == 0.0
@@ -65,10 +73,10 @@ def test_a_spectrum_has_its_zero_frequency_in_the_middle_and_fills_the_panel():
 def test_nothing_removed_is_grey_and_missing_pixels_are_too(drawn: list[Figure]):
     image = RNG.random((20, 20)).astype(np.float32)
     image[3, 4] = np.nan
-    draw_removed(image, image, NOWHERE)
+    draw_denoising(image, image, NOWHERE)
     assert (shown(drawn[0])[2] == 0.5).all()
     assert shown(drawn[0])[0][3, 4] == 0.5
-    draw_removed(np.full((9, 9), np.nan), np.full((9, 9), np.nan), NOWHERE)
+    draw_denoising(np.full((9, 9), np.nan), np.full((9, 9), np.nan), NOWHERE)
 
 
 def test_large_images_are_shrunk_and_their_middle_is_shown(drawn: list[Figure]):
@@ -84,7 +92,7 @@ def test_large_images_are_shrunk_and_their_middle_is_shown(drawn: list[Figure]):
 @pytest.mark.parametrize("shape", [(1, 1), (7, 7), (1, 2000), (2000, 1), (9, 8, 3), (641, 640, 3), (3, 5000, 3)])
 def test_every_shape_can_be_drawn(tmp_path: Path, shape: tuple[int, ...]):
     pixels = RNG.integers(0, 65536, shape, dtype=np.uint16)
-    draw_removed(pixels, pixels, tmp_path / "new.png")
+    draw_denoising(pixels, pixels, tmp_path / "new.png")
     with Image.open(tmp_path / "new.png") as picture:
         assert picture.width < 3 * (LARGEST_PANEL + GAP) + 2 * GAP
         assert picture.height < 2 * (LARGEST_PANEL + TITLE) + 2 * GAP

@@ -10,7 +10,7 @@ from drawings import assert_all_text_is_inside_and_apart
 
 from examples import gaussian_mixture
 from heatprior import GaussianMixturePrior, InvalidInputError
-from heatprior.pictures.mixture_priors import draw_mixture, mixture_figure
+from heatprior.pictures.priors import draw_mixture, plot_mixture
 
 
 @pytest.mark.parametrize(
@@ -20,12 +20,12 @@ from heatprior.pictures.mixture_priors import draw_mixture, mixture_figure
 def test_no_text_is_clipped(size: int, shapes: int, contrasts: tuple[float, ...]):
     prior = gaussian_mixture(size, shapes, contrasts)
     named = GaussianMixturePrior(prior.covariances, prior.log_weights, prior.contrasts, {"name": "$x_1$" * 9})
-    assert_all_text_is_inside_and_apart(mixture_figure(named))
+    assert_all_text_is_inside_and_apart(plot_mixture(named))
 
 
 def test_the_most_frequent_shapes_come_first_with_their_leading_axes():
     prior = gaussian_mixture(3, 5, (0.5, 2.0), seed=1)
-    figure = mixture_figure(prior, 2)
+    figure = plot_mixture(prior, 2)
     shares = np.exp(prior.log_weights).sum(axis=1)
     first, second = np.argsort(-shares)[:2]
     images = [axes.images[0].get_array() for axes in figure.axes if axes.images]
@@ -40,7 +40,7 @@ def test_the_most_frequent_shapes_come_first_with_their_leading_axes():
 
 
 def test_with_one_contrast_there_is_nothing_to_weigh():
-    assert all(axes.images for axes in mixture_figure(gaussian_mixture(2, 2)).axes)
+    assert all(axes.images for axes in plot_mixture(gaussian_mixture(2, 2)).axes)
 
 
 @pytest.mark.parametrize("suffix", [".png", ".pdf", ".svg"])

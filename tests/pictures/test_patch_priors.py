@@ -10,21 +10,21 @@ from drawings import assert_all_text_is_inside_and_apart
 from matplotlib.figure import Figure
 
 import heatprior as hp
-from heatprior.pictures.patch_priors import draw_prior, prior_figure
-from heatprior.priors.handmade import dct_prior
+from heatprior.pictures.priors import draw_filters, plot_filters
+from paper.weights.handmade import dct_prior
 
 NOWHERE = Path("never-written.png")
 
 
 @pytest.mark.parametrize("size", [2, 3, 5, 7, 15])
 def test_no_text_of_a_picture_of_a_prior_is_clipped(drawn: list[Figure], size: int):
-    draw_prior(dct_prior(size), NOWHERE)
+    draw_filters(dct_prior(size), NOWHERE)
     assert_all_text_is_inside_and_apart(drawn[0])
 
 
 def test_filters_rise_in_norm_and_state_their_range(drawn: list[Figure]):
     prior = dct_prior(3)
-    draw_prior(prior, NOWHERE)
+    draw_filters(prior, NOWHERE)
     shown = [np.asarray(axes.get_images()[0].get_array()) for axes in drawn[0].axes[::2]]
     norms = [np.linalg.norm(kernel) for kernel in shown]
     assert norms == sorted(norms)
@@ -37,7 +37,7 @@ def test_filters_rise_in_norm_and_state_their_range(drawn: list[Figure]):
 
 def test_below_each_filter_stand_its_potentials(drawn: list[Figure]):
     prior = dct_prior(3)
-    draw_prior(prior, NOWHERE)
+    draw_filters(prior, NOWHERE)
     order = np.argsort(prior.filters.norms, kind="stable")
     for axes, j in zip(drawn[0].axes[1::2], order, strict=True):
         lines = axes.get_lines()
@@ -51,7 +51,7 @@ def test_below_each_filter_stand_its_potentials(drawn: list[Figure]):
 def test_curves_of_images_stand_below_the_potentials():
     prior = dct_prior(3)
     below = np.random.default_rng(0).random((5, 2, 31))
-    figure = prior_figure(prior, [4, 1], below)
+    figure = plot_filters(prior, [4, 1], below)
     for place in range(2):
         _, potentials, images = figure.axes[3 * place : 3 * place + 3]
         assert len(potentials.get_lines()) == len(images.get_lines()) == 5
@@ -63,7 +63,7 @@ def test_curves_of_images_stand_below_the_potentials():
 @pytest.mark.parametrize(("most", "shown"), [(1, 1), (3, 3), (8, 8), (100, 8)])
 def test_of_many_filters_so_many_are_drawn_both_ends_among_them(drawn: list[Figure], most: int, shown: int):
     prior = dct_prior(3)
-    draw_prior(prior, NOWHERE, most=most)
+    draw_filters(prior, NOWHERE, most=most)
     norms = [np.linalg.norm(axes.get_images()[0].get_array()) for axes in drawn[0].axes[::2]]
     assert len(norms) == shown
     assert norms[0] == pytest.approx(prior.filters.norms.min())
@@ -73,13 +73,13 @@ def test_of_many_filters_so_many_are_drawn_both_ends_among_them(drawn: list[Figu
 
 def test_a_name_of_dollars_is_no_formula(drawn: list[Figure]):
     prior = dct_prior(2)
-    draw_prior(hp.PatchPrior(prior.filters, prior.experts, {"name": r"$\frac{$" * 9}), NOWHERE)
+    draw_filters(hp.PatchPrior(prior.filters, prior.experts, {"name": r"$\frac{$" * 9}), NOWHERE)
     assert_all_text_is_inside_and_apart(drawn[0])
 
 
 def test_refuses_what_it_cannot_draw(tmp_path: Path):
     with pytest.raises(hp.InvalidInputError, match="at least one"):
-        draw_prior(dct_prior(2), tmp_path / "a.png", most=0)
+        draw_filters(dct_prior(2), tmp_path / "a.png", most=0)
     with pytest.raises(hp.InvalidInputError, match=r"\.png, \.pdf, \.svg"):
-        draw_prior(dct_prior(2), tmp_path / "a.gif")
+        draw_filters(dct_prior(2), tmp_path / "a.gif")
     assert list(tmp_path.iterdir()) == []

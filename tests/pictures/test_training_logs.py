@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from heatprior.pictures.training_logs import draw_log
+from heatprior.pictures.figures import draw_log
 
 NOWHERE = Path("never-written.png")
 

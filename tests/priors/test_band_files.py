@@ -19,7 +19,7 @@ def test_a_prior_comes_back(kind, tmp_path):
     assert type(loaded) is type(prior)
     y = np.random.default_rng(0).standard_normal((8, 12))
     np.testing.assert_allclose(loaded.log_prob(y, 0.3), prior.log_prob(y, 0.3), rtol=1e-5)
-    np.testing.assert_allclose(loaded.denoised(y, 0.3), prior.denoised(y, 0.3), rtol=0, atol=1e-5)
+    np.testing.assert_allclose(loaded.denoise(y, 0.3), prior.denoise(y, 0.3), rtol=0, atol=1e-5)
 
 
 @every_kind

@@ -7,11 +7,10 @@ from laws import Span
 from whole_images import OnGrid, convolutional_prior
 
 from heatprior import InvalidInputError
-from heatprior.priors.convolutional import ConvolutionalPrior
+from heatprior.priors.convolutional import NO_BAND, ConvolutionalPrior, Tiling
 from heatprior.priors.experts import Experts
-from heatprior.priors.tilings import NO_BAND, Tiling
-from heatprior.reproduction.heat_defects import heat_defect
-from heatprior.reproduction.multiplied_out import MultipliedOut
+from paper.claims.heat_defects import heat_defect
+from paper.claims.multiplied_out import MultipliedOut
 
 SHAPES = [(1, 2), (2, 2), (7, 5), (8, 8), (6, 9), (16, 10)]
 # Two pixels, of which the one band sees the difference: the smallest case of the defect.
@@ -72,9 +71,9 @@ def test_brightness_has_no_influence():
 def test_denoising_is_tweedies_formula():
     prior, y = convolutional_prior(2, 3), np.random.default_rng(3).standard_normal((12, 9))
     tweedie = y + 0.3**2 * prior.score(y, 0.3)
-    np.testing.assert_allclose(prior.denoised(y, 0.3), tweedie, rtol=0, atol=1e-4)  # tables and float32
-    moved = prior.denoised(np.roll(y, (2, 5), (0, 1)), 0.3)
-    np.testing.assert_allclose(moved, np.roll(prior.denoised(y, 0.3), (2, 5), (0, 1)), rtol=0, atol=1e-5)
+    np.testing.assert_allclose(prior.denoise(y, 0.3), tweedie, rtol=0, atol=1e-4)  # tables and float32
+    moved = prior.denoise(np.roll(y, (2, 5), (0, 1)), 0.3)
+    np.testing.assert_allclose(moved, np.roll(prior.denoise(y, 0.3), (2, 5), (0, 1)), rtol=0, atol=1e-5)
 
 
 @pytest.mark.parametrize("sigma", [0.0, 0.3, 2.0])

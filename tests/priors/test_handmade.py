@@ -6,7 +6,8 @@ from skimage.data import camera
 from skimage.util import view_as_windows
 
 import heatprior as hp
-from heatprior.priors.handmade import CONTRAST, dct_prior
+from paper import load_patch_prior
+from paper.weights.handmade import CONTRAST, dct_prior
 
 
 def spreads(prior: hp.PatchPrior) -> np.ndarray:
@@ -49,8 +50,8 @@ def test_denoises_a_photograph():
     assert gain > 5  # decibels
 
 
-def test_the_shipped_prior_is_the_one_the_script_makes():
-    shipped, made = hp.load("dct7"), dct_prior(7)
+def test_the_exhibit_is_the_one_the_script_makes():
+    shipped, made = load_patch_prior("dct7"), dct_prior(7)
     np.testing.assert_allclose(shipped.filters.matrix, made.filters.matrix, atol=1e-6)
     np.testing.assert_allclose(shipped.experts.log_weights, made.experts.log_weights, rtol=1e-6)
     assert shipped.card == made.card

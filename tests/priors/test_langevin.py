@@ -7,10 +7,9 @@ from scipy.stats import kstest
 from whole_images import convolutional_prior, wavelet_prior
 
 from heatprior import InvalidInputError
+from heatprior.priors.convolutional import RATE, STEPS, falling_levels, sample_langevin
 from heatprior.priors.experts import Experts
-from heatprior.priors.langevin import RATE, STEPS, annealed_langevin, falling_levels
-from heatprior.priors.wavelet import WaveletPrior
-from heatprior.priors.wavelet_bases import WaveletBasis, daubechies
+from heatprior.priors.wavelet import WaveletBasis, WaveletPrior, daubechies
 
 # Two distant peaks in every band, one three times as high as the other: a law that plain dynamics would not find.
 PEAKS = Experts(np.tile(np.log([0.25, 1e-4, 1e-4, 1e-4, 0.7497]), (3, 1)), reach=1.0)
@@ -23,7 +22,7 @@ def coefficients(levels, *, steps=STEPS, rate=RATE, seed=0):
     """Of many chains, side by side: the three of each 2×2 image, (chains, 3)."""
     rng = np.random.default_rng(seed)
     start = levels[0] * rng.standard_normal((CHAINS, 2, 2))
-    images = annealed_langevin(PRIOR.score, start, levels, rng=rng, steps=steps, rate=rate)
+    images = sample_langevin(PRIOR.score, start, levels, rng=rng, steps=steps, rate=rate)
     return np.stack([c.reshape(CHAINS) for c in PRIOR.analyse(images)], axis=1)
 
 
@@ -63,7 +62,7 @@ def test_draws_of_the_convolutional_prior_obey_steins_identity():
     prior, count, sigma = convolutional_prior(1, 2), 400, 0.5
     rng = np.random.default_rng(2)
     start = 10.0 * rng.standard_normal((count, 2, 4))
-    y = annealed_langevin(prior.score, start, falling_levels(10.0, sigma), rng=rng)
+    y = sample_langevin(prior.score, start, falling_levels(10.0, sigma), rng=rng)
     products = (prior.score(y, sigma) * y).sum(axis=(1, 2))
     error = products.std() / np.sqrt(count)
     assert abs(products.mean() + 7.0) < 5.0 * error + RATE / 4 * 7.0
@@ -82,7 +81,7 @@ def test_exact_draws_and_langevin_agree_on_a_larger_grid():
     prior = wavelet_prior(1, 2, components=3)
     rng = np.random.default_rng(3)
     levels = falling_levels(10.0, 0.3)
-    images = annealed_langevin(prior.score, 10.0 * rng.standard_normal((64, 16, 16)), levels, rng=rng)
+    images = sample_langevin(prior.score, 10.0 * rng.standard_normal((64, 16, 16)), levels, rng=rng)
     exact = prior.sample(64, 0.3, rng=rng, shape=(16, 16))
     for a, b in zip(prior.analyse(images), prior.analyse(exact), strict=True):
         assert abs(np.log(a.std() / b.std())) < 0.05

@@ -13,7 +13,7 @@ from heatprior import load
 from heatprior.data.trials import psnr
 from heatprior.kernels import row_bands as bands
 from heatprior.kernels.patches import average, extract
-from heatprior.noise_model import NoiseMap, as_noise, root_mean_squares
+from heatprior.noise_value import NoiseMap, as_noise, root_mean_squares
 from heatprior.priors import mixture_step as mixture_averaging
 from heatprior.priors.gaussian_mixture import GaussianMixturePrior
 from heatprior.priors.mixture_step import NEGLIGIBLE, cells_of_mixture, step_of_mixture
@@ -32,14 +32,8 @@ def picture(shape, seed=0):
 def fast(prior, image, sigma, **options):
     """The image after one step."""
     image = np.ascontiguousarray(image, np.float32)
-    result = image.copy()
-
-    def store(rows, change):
-        result[rows] += change
-
     noise = sigma if isinstance(sigma, NoiseMap) else as_noise(sigma)
-    step_of_mixture(prior, image, noise, store, **options)
-    return result
+    return step_of_mixture(prior, image, noise, **options)
 
 
 def exact(prior, image, sigma):

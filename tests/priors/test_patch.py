@@ -8,7 +8,7 @@ from scipy.stats import kstest
 
 from examples import PATCH_PRIORS, patch_prior, span_of, tilted
 from heatprior import Experts, FilterBank, InvalidInputError, PatchPrior, tweedie
-from heatprior.reproduction.heat_residual import time_derivative
+from paper.claims.heat_residual import time_derivative
 
 every_patch_prior = pytest.mark.parametrize("prior", PATCH_PRIORS.values(), ids=PATCH_PRIORS)
 SMALL = {name: prior for name, prior in PATCH_PRIORS.items() if prior.filters.count <= 2}

@@ -5,8 +5,7 @@ import pytest
 from synthetic import oriented_mixture, sparse_prior
 
 from heatprior.priors.experts import Experts
-from heatprior.priors.wavelet import WaveletPrior
-from heatprior.priors.wavelet_bases import WaveletBasis
+from heatprior.priors.wavelet import WaveletBasis, WaveletPrior
 
 DRAWS = 4000
 SIGMA = 0.2

@@ -6,16 +6,17 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from heatprior import GaussianMixturePrior, InvalidInputError, PriorFileError, load
-from heatprior.kernels.grids import EVERY, Grid
+from heatprior import GaussianMixturePrior, InvalidInputError, PriorFileError
+from heatprior.kernels.patches import EVERY, Grid
 from heatprior.priors.adapter import complete
 from heatprior.priors.schedules import GENERAL, OF_MIXTURES, Schedule, Schedules
+from paper.weights.handmade import dct_prior
 
 ENTRY = {"sigmas": [0.05, 0.2], "levels": [[0.8, 0.4], [0.6, 0.2]], "weights": [[0.3, 0.0], [0.1, 0.02]]}
 
 
 def prior_with(entry):
-    return replace(load("dct7"), card={"hqs": entry})
+    return replace(dct_prior(7), card={"hqs": entry})
 
 
 def test_a_mixture_without_schedules_begins_at_the_noise_level():
@@ -25,7 +26,7 @@ def test_a_mixture_without_schedules_begins_at_the_noise_level():
 
 
 def test_a_prior_without_schedules_has_the_general_one():
-    for prior in (SimpleNamespace(log_prob=len, score=len, sample=len), load("dct7")):
+    for prior in (SimpleNamespace(log_prob=len, score=len, sample=len), dct_prior(7)):
         schedules = complete(prior).schedules
         for sigma in (0.01, 0.1, 1.0):
             assert [float(schedules.level(k, sigma)) for k in range(schedules.steps)] == list(GENERAL.levels)

@@ -6,7 +6,7 @@ import pytest
 from examples import gaussian_mixture
 from heatprior.errors import PriorFileError
 from heatprior.priors.gaussian_mixture import GaussianMixturePrior
-from heatprior.priors.step_settings import step_settings_on
+from heatprior.priors.mixture_step import step_settings_on
 
 GOOD = {"window": [[1.0, 2.0], [2.0, 1.0]], "confidences": [[0.5, 1.0, 2.0]], "rival": 0.5, "candidates": 6}
 

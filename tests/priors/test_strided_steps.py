@@ -6,9 +6,8 @@ import pytest
 
 from examples import gaussian_mixture, patch_prior
 from heatprior.kernels import row_bands
-from heatprior.kernels.grids import EVERY, Grid
-from heatprior.kernels.patches import average, extract
-from heatprior.noise_model import as_noise, root_mean_squares
+from heatprior.kernels.patches import EVERY, Grid, average, extract
+from heatprior.noise_value import as_noise, root_mean_squares
 from heatprior.priors import mixture_step
 from heatprior.priors.adapter import complete
 
@@ -35,13 +34,7 @@ def picture(shape, seed=0):
 
 
 def step(prior, image, sigma, grid):
-    result = np.full_like(image, np.nan)
-
-    def store(rows, change):
-        result[rows] = image[rows] + change
-
-    complete(prior).denoise_step(image, as_noise(sigma), store, grid=grid)
-    return result
+    return complete(prior).denoise_step(image, as_noise(sigma), grid=grid)
 
 
 def plain(prior, image, sigma, grid):

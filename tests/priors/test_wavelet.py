@@ -12,8 +12,7 @@ from heatprior.priors.experts import Experts
 from heatprior.priors.filters import FilterBank
 from heatprior.priors.patch import PatchPrior
 from heatprior.priors.protocol import tweedie
-from heatprior.priors.wavelet import WaveletPrior
-from heatprior.priors.wavelet_bases import WaveletBasis, daubechies
+from heatprior.priors.wavelet import WaveletBasis, WaveletPrior, daubechies
 
 TINY = OnGrid(wavelet_prior(1, 1, components=2), (2, 2))  # three coefficients: quadrature is possible
 LARGER = {
@@ -92,10 +91,10 @@ def test_cycle_spinning_is_the_mean_over_all_shifts(flat):
     shifts = [(i, j) for i in range(prior.unit) for j in range(prior.unit)]
     means = [prior.posterior(np.roll(image, s, (0, 1)), SIGMA).mean for s in shifts]
     back = [np.roll(mean, (-i, -j), (0, 1)) for mean, (i, j) in zip(means, shifts, strict=True)]
-    spun = prior.denoised(image, SIGMA)
+    spun = prior.denoise(image, SIGMA)
     np.testing.assert_allclose(spun, np.mean(back, axis=0), rtol=0, atol=1e-4)  # tables and float32
     assert np.abs(spun - back[0]).max() > 1e-2  # one basis is another thing
-    shifted = prior.denoised(np.roll(image, (1, 3), (0, 1)), SIGMA)
+    shifted = prior.denoise(np.roll(image, (1, 3), (0, 1)), SIGMA)
     np.testing.assert_allclose(shifted, np.roll(spun, (1, 3), (0, 1)), rtol=0, atol=1e-5)
 
 
@@ -110,7 +109,7 @@ def test_pieces_of_haars_basis_add_up():
 def test_images_of_any_size_can_be_denoised_but_only_multiples_have_a_density():
     prior = wavelet_prior(1, 3)
     image = np.random.default_rng(0).standard_normal((13, 9))
-    assert np.isfinite(prior.denoised(image, SIGMA)).all()
+    assert np.isfinite(prior.denoise(image, SIGMA)).all()
     with pytest.raises(
         InvalidInputError, match=r"^images are 13×9 pixels but a basis of 3 levels needs multiples of 8"
     ):

@@ -8,10 +8,10 @@ from PIL import Image
 from synthetic import oriented_mixture
 
 import heatprior as hp
-from heatprior.noise_model import ConstantNoise
+from heatprior.noise_value import ConstantNoise
 from heatprior.priors.expectation_maximisation import log_likelihood
-from heatprior.priors.handmade import dct_prior
-from heatprior.restoration.adaptation import STRENGTH, adapted
+from heatprior.restoration.adaptation import STRENGTH, fit_to_images
+from paper.weights.handmade import dct_prior
 
 SIGMA = 0.05
 PRIOR = oriented_mixture(3, name="oriented")
@@ -43,7 +43,7 @@ def same(one, other):
 
 
 def test_held_out_noisy_patches_of_the_same_kind_become_more_likely():
-    adapted_prior = hp.adapt(PRIOR, noisy(texture((80, 90))), SIGMA)
+    adapted_prior = hp.adapt(PRIOR, noisy(texture((80, 90))), SIGMA, white=1.0)
     held_out = noisy(texture((80, 90), seed=1), seed=1)
     assert likelihood(adapted_prior, held_out) > likelihood(PRIOR, held_out) + 0.5
     other = noisy(texture((80, 90), seed=1)[:, ::-1], seed=1)  # slanted the other way
@@ -52,8 +52,8 @@ def test_held_out_noisy_patches_of_the_same_kind_become_more_likely():
 
 def test_what_is_learnt_is_the_clean_image():
     """At no noise: the noise is part of the model, and not of what it learns."""
-    prior = hp.adapt(PRIOR, noisy(texture((80, 90))), SIGMA)
-    blind = hp.adapt(PRIOR, noisy(texture((80, 90))), 1e-4)  # takes the noise for texture
+    prior = hp.adapt(PRIOR, noisy(texture((80, 90))), SIGMA, white=1.0)
+    blind = hp.adapt(PRIOR, noisy(texture((80, 90))), 1e-4, white=1.0)  # takes the noise for texture
     clean = texture((80, 90), seed=1)
     assert likelihood(prior, clean, 0.01) > likelihood(PRIOR, clean, 0.01) + 0.3
     assert likelihood(prior, clean, 0.01) > likelihood(blind, clean, 0.01) + 0.3
@@ -62,7 +62,7 @@ def test_what_is_learnt_is_the_clean_image():
 def test_patches_of_the_prior_itself_teach_next_to_nothing():
     rng = np.random.default_rng(0)
     images = [PRIOR.sample(1, SIGMA, rng=rng).reshape(3, 3).astype(np.float32) for _ in range(600)]
-    prior = adapted(PRIOR, [(image, ConstantNoise(SIGMA)) for image in images])
+    prior = fit_to_images(PRIOR, [(image, ConstantNoise(SIGMA)) for image in images])
     held_out = PRIOR.sample(4000, SIGMA, rng=rng)
     change = log_likelihood(prior, held_out, SIGMA) - log_likelihood(PRIOR, held_out, SIGMA)
     assert abs(change) < 0.1
@@ -115,15 +115,15 @@ def test_a_map_of_noise_is_taken_patch_by_patch():
 
 def test_units_types_and_channels_do_not_matter():
     grey = np.clip(np.rint(255 * noisy(texture((40, 50)))), 0, 255).astype(np.uint8)
-    expected = hp.adapt(PRIOR, grey / np.float32(255), SIGMA)
+    expected = hp.adapt(PRIOR, grey / np.float32(255), SIGMA, white=1.0)
     for image, sigma, options in [
-        (grey, 255 * SIGMA, {}),
+        (grey, 255 * SIGMA, {"white": 255}),
         (grey * np.float32(4), 4 * 255 * SIGMA, {"white": 4 * 255}),
-        (grey[None], 255 * SIGMA, {}),
+        (grey[None], 255 * SIGMA, {"white": 255}),
     ]:
         prior = hp.adapt(PRIOR, image, sigma, **options)
         np.testing.assert_allclose(prior.covariances, expected.covariances, rtol=1e-3, atol=1e-6)
-    three = hp.adapt(PRIOR, np.dstack([grey] * 3), 255 * SIGMA, channel_axis=-1)  # thrice as many patches
+    three = hp.adapt(PRIOR, np.dstack([grey] * 3), 255 * SIGMA, channel_axis=-1, white=255)  # thrice as many patches
     held_out = noisy(texture((80, 90), seed=1), seed=1)
     assert likelihood(three, held_out) > likelihood(expected, held_out)
 

@@ -5,16 +5,17 @@ from dataclasses import dataclass
 import numba
 import numpy as np
 import pytest
+from pipelines import empirical_bayes, half_quadratic_splitting
 
 from examples import patch_prior
 from heatprior import InvalidInputError, load, tweedie
+from heatprior.border.gaps import Mirrored
 from heatprior.kernels.patches import average, extract
 from heatprior.kernels.row_bands import BAND
-from heatprior.pixels.gaps import Mirrored
 from heatprior.priors.adapter import complete
-from heatprior.priors.one_step import denoised_once
+from heatprior.priors.protocol import denoise_once
 from heatprior.priors.schedules import Schedule
-from heatprior.restoration.splitting import empirical_bayes, half_quadratic_splitting
+from paper.weights.handmade import dct_prior
 
 PRIOR = load("patch7")
 METHODS = [empirical_bayes, half_quadratic_splitting]
@@ -72,7 +73,7 @@ def test_without_noise_the_image_stays(method):
 
 @both_methods
 def test_a_constant_image_stays_constant(method):
-    np.testing.assert_allclose(method(np.full((20, 25), 0.7), 0.1, prior=load("dct7")), 0.7, atol=1e-5)
+    np.testing.assert_allclose(method(np.full((20, 25), 0.7), 0.1, prior=dct_prior(7)), 0.7, atol=1e-5)
     # learnt experts are not quite symmetric: the posterior mean of a response of zero is not quite zero
     np.testing.assert_allclose(method(np.full((20, 25), 0.7), 0.1, prior=PRIOR), 0.7, atol=5e-4)
 
@@ -87,14 +88,14 @@ def test_it_commutes_with_adding_a_constant(method):
 @pytest.mark.parametrize("move", [np.fliplr, np.flipud, np.transpose])
 @both_methods
 def test_it_commutes_with_the_symmetries_of_the_cosine_filters(method, move):
-    image, prior = noisy_picture((30, 33)), load("dct7")
+    image, prior = noisy_picture((30, 33)), dct_prior(7)
     np.testing.assert_allclose(method(move(image), 0.1, prior=prior), move(method(image, 0.1, prior=prior)), atol=1e-5)
 
 
 def test_one_step_of_splitting_is_the_formula():
     y, schedule = noisy_picture((30, 24)), Schedule((0.7,), (0.2,))
     padded = np.pad(y, 6, mode="reflect")
-    z = denoised_once(PRIOR, padded, 0.07)[6:-6, 6:-6]
+    z = denoise_once(PRIOR, padded, 0.07)[6:-6, 6:-6]
     result = half_quadratic_splitting(y, 0.1, prior=PRIOR, schedule=schedule)
     np.testing.assert_allclose(result, 0.2 * y + 0.8 * z, atol=1e-6)
 
@@ -104,7 +105,7 @@ def test_steps_of_splitting_follow_each_other():
     y_padded = np.pad(y, 6, mode="reflect")
     x = y_padded
     for level, weight in zip(schedule.levels, schedule.weights, strict=True):
-        x = weight * y_padded + (1 - weight) * denoised_once(PRIOR, x, level * 0.1)
+        x = weight * y_padded + (1 - weight) * denoise_once(PRIOR, x, level * 0.1)
     result = half_quadratic_splitting(y, 0.1, prior=PRIOR, schedule=schedule)
     np.testing.assert_allclose(result, x[6:-6, 6:-6], atol=1e-6)
     other = half_quadratic_splitting(y, 0.1, prior=PRIOR, schedule=Schedule((0.7, 0.4), (0.2, 0.1)))

@@ -15,13 +15,13 @@ from whole_images import wavelet_prior
 
 import heatprior as hp
 from heatprior.kernels.patches import extract
-from heatprior.log_sums import log_sum_exp
-from heatprior.priors.handmade import dct_prior
-from heatprior.priors.mixture_components import Components
-from heatprior.priors.one_step import denoised_once
-from heatprior.restoration.operators.point_spreads import gaussian_kernel
-from heatprior.restoration.operators.tikhonov import drawn_to_data
+from heatprior.priors.gaussian_mixture import Components
+from heatprior.priors.protocol import denoise_once
+from heatprior.restoration.operators.convolution import gaussian_kernel
+from heatprior.restoration.operators.measurement import draw_to_data
 from heatprior.restoration.plug_and_play import TRUST
+from heatprior.scipy_subset import log_sum_exp
+from paper.weights.handmade import dct_prior
 
 SHAPE = (24, 28)
 SIGMA, LEVEL = 0.02, 0.04
@@ -37,7 +37,7 @@ def all_patches(x):
 
 
 def step_of(prior, x):
-    return denoised_once(prior, np.pad(x, SIZE - 1, mode="wrap"), LEVEL)[SIZE - 1 : 1 - SIZE, SIZE - 1 : 1 - SIZE]
+    return denoise_once(prior, np.pad(x, SIZE - 1, mode="wrap"), LEVEL)[SIZE - 1 : 1 - SIZE, SIZE - 1 : 1 - SIZE]
 
 
 def mean_log_of_patches(x):
@@ -52,7 +52,7 @@ def mean_log_of_chosen_shapes(x):
 
 
 def step_of_wavelets(x):
-    return WAVELETS.denoised(x, LEVEL)
+    return WAVELETS.denoise(x, LEVEL)
 
 
 def mean_log_of_wavelets(x):
@@ -76,13 +76,13 @@ def objective(x, mean_log, measurement, y, trust=TRUST):
 def test_steps_at_one_level_descend_on_a_known_objective(kind):
     prior_step, mean_log = KINDS[kind]
     rng = np.random.default_rng(0)
-    measurement = hp.Blur(gaussian_kernel(0.5), edges="cyclic").on(SHAPE)
+    measurement = hp.operators.Blur(gaussian_kernel(0.5), edges="cyclic").on(SHAPE)
     y = measurement.forward(landscape(SHAPE, rng).astype(np.float64)) + SIGMA * rng.standard_normal(SHAPE)
     value = partial(objective, mean_log=mean_log, measurement=measurement, y=y)
     x, values = y, []
     for _ in range(60):
         z = prior_step(x).astype(np.float64)
-        x = drawn_to_data(measurement, z, y - measurement.forward(z), TRUST * (SIGMA / LEVEL) ** 2, 0.0)
+        x = draw_to_data(measurement, z, y - measurement.forward(z), TRUST * (SIGMA / LEVEL) ** 2, 0.0)
         values.append(value(x))
     rounding = ROUNDING[kind] * abs(values[0] - values[-1])
     assert (np.diff(values) < rounding).all()

@@ -7,11 +7,13 @@ import pytest
 from skimage.data import astronaut, camera
 
 import heatprior as hp
+from heatprior.noise.local_noise import noise_map
+from paper.weights.handmade import dct_prior
 
 GREY = camera()[100:140, 200:250].astype(np.float32) / 255
 RNG = np.random.default_rng(0)
 NOISY = (GREY + 0.1 * RNG.standard_normal(GREY.shape)).astype(np.float32)
-FAST = {"prior": "patch7", "method": "eb"}
+FAST = {"prior": "patch7", "steps": 1}
 
 
 @pytest.mark.parametrize("value", [np.inf, -np.inf])
@@ -24,14 +26,14 @@ def test_infinite_pixels_are_missing(value):
     assert np.isnan(hp.denoise(image, 0.1, **FAST)[10, 20])
 
 
-@pytest.mark.parametrize("function", [hp.denoise, hp.estimate_noise, hp.estimate_sigma, hp.noise_map])
+@pytest.mark.parametrize("function", [hp.denoise, hp.estimate_noise, hp.estimate_sigma, noise_map])
 @pytest.mark.parametrize("value", [-3.4e38, 1e37, 3e30])
 def test_values_far_beyond_full_scale_are_refused_everywhere(function, value):
     image = NOISY.copy()
     image[10, 20] = value
     with pytest.raises(hp.InvalidInputError, match="set values that stand for missing pixels to NaN"):
         function(image, white=1.0)
-    with pytest.raises(hp.InvalidInputError, match=r"not scaled to|set values that stand for missing pixels to NaN"):
+    with pytest.raises(hp.InvalidInputError, match="set values that stand for missing pixels to NaN"):
         function(image)
     with pytest.raises(hp.InvalidInputError, match="values up to"):
         function(NOISY, white=1e-37)
@@ -65,6 +67,36 @@ def test_colours_without_a_channel_axis_are_pointed_out():
         with pytest.raises(hp.InvalidInputError, match="as colours have; give channel_axis=-1"):
             hp.denoise(image, 10.0)
     hp.denoise(np.stack([camera()[:30, :30]] * 3), 10.0, **FAST)  # a stack of three is none
+
+
+@pytest.mark.parametrize("width", [3, 4])
+def test_a_stack_that_looks_like_colours_is_none_if_that_is_said(width):
+    stack = np.stack([camera()[k : k + 20, :width] for k in range(5)])
+    small = {"prior": dct_prior(3), "steps": 1}
+    with pytest.raises(hp.InvalidInputError, match=r"or \(\) if it has none"):
+        hp.denoise(stack, 10.0, **small)
+    result = hp.denoise(stack, 10.0, channel_axis=(), **small)
+    np.testing.assert_array_equal(result[2], hp.denoise(stack[2], 10.0, white=255, **small))
+    with pytest.raises(hp.InvalidInputError, match="channel_axis is"):
+        hp.denoise(stack, 10.0, channel_axis=(1,), **small)
+    assert hp.denoise(stack, 10.0, channel_axis=np.int64(-1), **small).shape == stack.shape
+
+
+@pytest.mark.parametrize("factor", [2.0**-996, 2.0**-120, 2.0**120, 2.0**996])  # 1e-300 to 1e300, without rounding
+@pytest.mark.parametrize("gaps", [False, True])
+@pytest.mark.parametrize("colour", [False, True])
+def test_floats_of_any_size_give_the_same_result_times_that(factor, gaps, colour):
+    image = (astronaut() if colour else camera())[100:140, 100:150] * 4.0  # so that full scale is not that of the type
+    if gaps:
+        image[5:7, 9:11, ...] = np.nan
+        image[20, 20, ...] = np.nan if not colour else [np.nan, 500.0, 500.0]
+    keywords = {"channel_axis": -1 if colour else None, **FAST}
+    small, large = hp.denoise(image, 99.0, **keywords), hp.denoise(factor * image, 99.0 * factor, **keywords)
+    np.testing.assert_allclose(large / factor, small, rtol=1e-5)
+    assert np.isnan(large).sum() == np.isnan(image).sum()
+    found = hp.estimate_sigma(factor * image, channel_axis=keywords["channel_axis"]).sigma
+    same = hp.estimate_sigma(image, channel_axis=keywords["channel_axis"]).sigma
+    np.testing.assert_allclose(found / factor, same, rtol=1e-5)
 
 
 def test_transparency_is_no_colour():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -12,12 +13,12 @@ from synthetic import landscape, oriented_mixture
 
 import heatprior as hp
 from heatprior.data.trials import psnr
-from heatprior.priors.handmade import dct_prior
 from heatprior.restoration import plug_and_play
-from heatprior.restoration.operators import blur, downsample
-from heatprior.restoration.operators.blur import cyclic_blur
-from heatprior.restoration.operators.point_spreads import gaussian_kernel
+from heatprior.restoration.operators import convolution
+from heatprior.restoration.operators.convolution import cyclic_blur, gaussian_kernel
+from heatprior.restoration.pipeline import Pipeline
 from heatprior.restoration.plug_and_play import noise_levels
+from paper.weights.handmade import dct_prior
 
 SHAPE = (48, 56)
 SIGMA = 0.02
@@ -40,9 +41,9 @@ def noise(seed=1, shape=SHAPE):
 @pytest.mark.parametrize(
     ("operator", "shape"),
     [
-        (hp.Mask(np.ones(SHAPE)), None),
-        (hp.Blur([[1.0]]), None),
-        (hp.Downsample(1, [[1.0]]), None),
+        (hp.operators.Mask(np.ones(SHAPE)), None),
+        (hp.operators.Blur([[1.0]]), None),
+        (hp.operators.Downsample(1, [[1.0]]), None),
         (eye_array(48 * 56), SHAPE),
     ],
 )
@@ -58,17 +59,17 @@ def test_restoring_with_a_turn_is_denoising(prior, image):
     noisy = image.astype(np.float64) + noise()
     expected = hp.denoise(noisy, SIGMA, prior=prior)
     spectrum = np.fft.fft2(noisy, norm="ortho")
-    restored = hp.restore(spectrum, hp.Fourier(np.ones(SHAPE)), SIGMA, prior=prior)
+    restored = hp.restore(spectrum, hp.operators.Fourier(np.ones(SHAPE)), SIGMA, prior=prior)
     np.testing.assert_allclose(restored, expected, atol=1e-5)
     doubled = hp.restore(2 * noisy, diags_array(np.full(noisy.size, 2.0)), 2 * SIGMA, prior=prior, shape=SHAPE)
     np.testing.assert_allclose(doubled, expected, atol=1e-5)
 
 
 CASES = {
-    "blur": hp.Blur(gaussian_kernel(1.2)),
-    "cyclic blur": hp.Blur(gaussian_kernel(1.2), edges="cyclic"),
-    "mask": hp.Mask(np.random.default_rng(3).random(SHAPE) < 0.5),
-    "downsample": hp.Downsample(2),
+    "blur": hp.operators.Blur(gaussian_kernel(1.2)),
+    "cyclic blur": hp.operators.Blur(gaussian_kernel(1.2), edges="cyclic"),
+    "mask": hp.operators.Mask(np.random.default_rng(3).random(SHAPE) < 0.5),
+    "downsample": hp.operators.Downsample(2),
 }
 
 
@@ -120,7 +121,9 @@ def test_operators_are_applied_as_often_as_the_record_says(prior, image):
     assert quiet.count == operator.count - 1  # the last residual is for the record alone
 
 
-@pytest.mark.parametrize("operator", [hp.Blur(gaussian_kernel(1.0), "cyclic"), hp.Downsample(2, edges="cyclic")])
+@pytest.mark.parametrize(
+    "operator", [hp.operators.Blur(gaussian_kernel(1.0), "cyclic"), hp.operators.Downsample(2, edges="cyclic")]
+)
 def test_closed_forms_apply_no_operator_in_secret(operator, prior, image, monkeypatch):
     """Both go through a cyclic convolution, forth or back, whenever they are applied."""
     count = 0
@@ -137,8 +140,7 @@ def test_closed_forms_apply_no_operator_in_secret(operator, prior, image, monkey
         made = cyclic_blur(*arguments)
         return replace(made, forward=counted(made.forward), adjoint=counted(made.adjoint))
 
-    for module in (blur, downsample):
-        monkeypatch.setattr(module, "cyclic_blur", counting)
+    monkeypatch.setattr(convolution, "cyclic_blur", counting)
     operator.on(image.shape)
     to_set_up, count = count, 0
     steps = []
@@ -149,12 +151,12 @@ def test_closed_forms_apply_no_operator_in_secret(operator, prior, image, monkey
 def test_a_closed_form_and_conjugate_gradients_agree(prior, image):
     seen = np.random.default_rng(4).random(SHAPE) < 0.6
     y = image + noise()
-    closed = hp.restore(y, hp.Mask(seen), SIGMA, prior=prior)
-    with_nan = hp.restore(np.where(seen, y, np.nan), hp.Mask(np.ones(SHAPE)), SIGMA, prior=prior)
-    mapped = hp.restore(y, hp.Mask(seen), np.full(SHAPE, SIGMA), prior=prior)
+    closed = hp.restore(y, hp.operators.Mask(seen), SIGMA, prior=prior)
+    with_nan = hp.restore(np.where(seen, y, np.nan), hp.operators.Mask(np.ones(SHAPE)), SIGMA, prior=prior)
+    mapped = hp.restore(y, hp.operators.Mask(seen), np.full(SHAPE, SIGMA), prior=prior)
     for other in (with_nan, mapped):
         assert np.abs(closed - other).max() < 5e-3  # conjugate gradients stop at a part of the noise
-    assert np.abs(closed - hp.restore(y, hp.Mask(~seen), SIGMA, prior=prior)).max() > 0.05
+    assert np.abs(closed - hp.restore(y, hp.operators.Mask(~seen), SIGMA, prior=prior)).max() > 0.05
 
 
 def test_coils_of_magnetic_resonance_imaging(prior, image):
@@ -199,33 +201,37 @@ def test_types_colours_and_stacks(prior, image):
     kernel = gaussian_kernel(1.0)
     colour = np.stack([image, 0.5 * image + 0.2, 1.0 - image])  # (3, H, W)
     eight = np.rint(255 * colour).astype(np.uint8)
-    one = hp.restore(eight, hp.Blur(kernel), 2.0, prior=prior, channel_axis=0)
-    last = hp.restore(np.moveaxis(eight, 0, -1), hp.Blur(kernel), [2.0, 2.0, 2.0], prior=prior, channel_axis=-1)
+    one = hp.restore(eight, hp.operators.Blur(kernel), 2.0, prior=prior, channel_axis=0)
+    last = hp.restore(
+        np.moveaxis(eight, 0, -1), hp.operators.Blur(kernel), [2.0, 2.0, 2.0], prior=prior, channel_axis=-1
+    )
     assert one.dtype == np.uint8
     np.testing.assert_array_equal(np.moveaxis(one, 0, -1), last)
-    stack = hp.restore(eight, hp.Blur(kernel), 2.0, prior=prior)  # three images, each by itself
-    np.testing.assert_array_equal(stack[1], hp.restore(eight[1], hp.Blur(kernel), 2.0, prior=prior))
+    stack = hp.restore(eight, hp.operators.Blur(kernel), 2.0, prior=prior)  # three images, each by itself
+    np.testing.assert_array_equal(stack[1], hp.restore(eight[1], hp.operators.Blur(kernel), 2.0, prior=prior))
     assert not np.array_equal(stack, one)
-    large = hp.restore(eight.astype(np.uint16) * 257, hp.Downsample(2), 514.0, prior=prior, channel_axis=0)
+    large = hp.restore(eight.astype(np.uint16) * 257, hp.operators.Downsample(2), 514.0, prior=prior, channel_axis=0)
     assert (large.shape, large.dtype) == ((3, 96, 112), np.uint16)
 
 
 @pytest.mark.parametrize("kind", ["patch", "wavelet"])
 def test_other_kinds_of_priors(kind, image):
-    prior = dct_prior(3) if kind == "patch" else "wavelet"
-    y = hp.Blur(gaussian_kernel(1.0), edges="cyclic").on(SHAPE).forward(image) + noise()
+    prior = dct_prior(3) if kind == "patch" else "wavelet-density"
+    y = hp.operators.Blur(gaussian_kernel(1.0), edges="cyclic").on(SHAPE).forward(image) + noise()
     steps = []
-    restored = hp.restore(y, hp.Blur(gaussian_kernel(1.0), edges="cyclic"), SIGMA, prior=prior, report=steps.append)
+    restored = hp.restore(
+        y, hp.operators.Blur(gaussian_kernel(1.0), edges="cyclic"), SIGMA, prior=prior, report=steps.append
+    )
     assert psnr(restored, image) > psnr(y, image)
     assert np.isfinite(steps[-1].energy)
 
 
 def test_noise_is_estimated_where_data_are_an_image(prior, image):
     kernel = gaussian_kernel(1.5)
-    y = hp.Blur(kernel, edges="cyclic").on(SHAPE).forward(image).astype(np.float32) + noise()
+    y = hp.operators.Blur(kernel, edges="cyclic").on(SHAPE).forward(image).astype(np.float32) + noise()
     found = float(hp.estimate_sigma(y).sigma)
-    expected = hp.restore(y, hp.Blur(kernel), found, prior=prior)
-    np.testing.assert_allclose(hp.restore(y, hp.Blur(kernel), prior=prior), expected, atol=1e-6)
+    expected = hp.restore(y, hp.operators.Blur(kernel), found, prior=prior)
+    np.testing.assert_allclose(hp.restore(y, hp.operators.Blur(kernel), prior=prior), expected, atol=1e-6)
 
 
 def test_levels_fall_to_the_noise():
@@ -241,9 +247,9 @@ def test_levels_fall_to_the_noise():
 
 def test_steps_at_every_scale_see_further(prior, image, monkeypatch):
     """Where most pixels are missing, patches of the fine scale alone hold hardly any that was seen."""
-    operator = hp.Mask(np.random.default_rng(8).random(SHAPE) < 0.2)
+    operator = hp.operators.Mask(np.random.default_rng(8).random(SHAPE) < 0.2)
     every = hp.restore(image + noise(), operator, SIGMA, prior=prior)
-    monkeypatch.setattr(plug_and_play, "usual_scales", lambda *_: 1)
+    monkeypatch.setattr(plug_and_play, "Pipeline", partial(Pipeline, most_scales=1))
     fine = hp.restore(image + noise(), operator, SIGMA, prior=prior)
     assert psnr(every, image) > psnr(fine, image)
 
@@ -255,7 +261,7 @@ def test_ghosts_go_where_the_first_level_is_as_large(monkeypatch):
     truth[20:60, 36:56] = 0.4
     rng = np.random.default_rng(0)
     columns = (np.abs(np.fft.fftfreq(64)) < 0.06) | (rng.random(64) < 0.3)
-    operator = hp.Fourier(np.broadcast_to(columns, truth.shape))
+    operator = hp.operators.Fourier(np.broadcast_to(columns, truth.shape))
     spectrum = np.fft.fft2(truth, norm="ortho") + SIGMA * (rng.standard_normal((2, *truth.shape)).T @ [1, 1j]).T
     gone = psnr(hp.restore(spectrum, operator, SIGMA, prior="patch7"), truth)
     monkeypatch.setattr(plug_and_play, "START", 0.25 * plug_and_play.START)

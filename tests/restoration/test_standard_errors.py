@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from heatprior.errors import PriorFileError
-from heatprior.restoration.standard_errors import (
+from heatprior.restoration.error_bars import (
     Calibration,
-    calibration_on,
+    estimate_variance,
     probe,
-    probed_variance,
+    read_calibration,
 )
 
 SHAPE = (120, 130)
@@ -29,8 +29,8 @@ def trial(seed, denoiser=wiener, sigma=SIGMA):
     return clean, noisy, denoised, probe(denoiser, noisy, denoised, SIGMA * rng.choice([-1.0, 1.0], SHAPE))
 
 
-def test_the_probed_variance_of_a_posterior_mean_is_the_posterior_variance():
-    variance = probed_variance(trial(0)[3])
+def test_the_estimate_variance_of_a_posterior_mean_is_the_posterior_variance():
+    variance = estimate_variance(trial(0)[3])
     expected = SIGNAL**2 * SIGMA**2 / (SIGNAL**2 + SIGMA**2)
     inside = np.abs(np.arange(SHAPE[1]) - SHAPE[1] / 2) > 16  # where neighbours are alike
     np.testing.assert_allclose(variance[:, inside], np.broadcast_to(expected, SHAPE)[:, inside], rtol=1e-5)
@@ -38,22 +38,22 @@ def test_the_probed_variance_of_a_posterior_mean_is_the_posterior_variance():
 
 def test_intervals_cover_what_they_say():
     clean, _, denoised, found = trial(1)
-    inside = np.abs(clean - denoised) < 1.645 * np.sqrt(probed_variance(found))
+    inside = np.abs(clean - denoised) < 1.645 * np.sqrt(estimate_variance(found))
     assert 0.88 < inside.mean() < 0.92
 
 
 def test_intervals_of_a_denoiser_that_does_too_little_do_not():
     clean, _, denoised, found = trial(1, lambda noisy: 0.5 * noisy)
-    inside = np.abs(clean - denoised) < 1.645 * np.sqrt(probed_variance(found))
+    inside = np.abs(clean - denoised) < 1.645 * np.sqrt(estimate_variance(found))
     assert not 0.85 < inside.mean() < 0.95
 
 
 def test_missing_pixels_have_no_error_and_no_influence():
     found = trial(0)[3]
     with_gap = found._replace(answer=np.where(np.arange(SHAPE[1]) == 3, np.nan, found.answer))
-    variance = probed_variance(with_gap)
+    variance = estimate_variance(with_gap)
     assert np.isnan(variance[:, 3]).all()
-    np.testing.assert_allclose(variance[:, 4:60], probed_variance(found)[:, 4:60], rtol=1e-4)
+    np.testing.assert_allclose(variance[:, 4:60], estimate_variance(found)[:, 4:60], rtol=1e-4)
 
 
 def test_a_calibration_is_straight_in_log_sigma():
@@ -84,7 +84,7 @@ def test_one_level_broadcast_is_a_map_of_it():
 )
 def test_a_card_that_makes_no_sense_is_refused(entry):
     with pytest.raises(PriorFileError, match="standard_errors"):
-        calibration_on({"standard_errors": entry}, "hqs")
+        read_calibration({"standard_errors": entry}, "hqs")
 
 
 def test_a_card_without_the_method_leaves_variances_as_they_are():
@@ -92,4 +92,4 @@ def test_a_card_without_the_method_leaves_variances_as_they_are():
         {},
         {"standard_errors": {"hqs": {"sigmas": [1.0], "probed": [1.0], "actual": [2.0], "powers": [1.0]}}},
     ):
-        assert calibration_on(card, "eb") == Calibration()
+        assert read_calibration(card, "eb") == Calibration()

@@ -7,7 +7,7 @@ from synthetic import landscape, oriented_mixture
 
 import heatprior as hp
 from heatprior.errors import InvalidInputError, PriorFileError
-from heatprior.restoration.surprise import CARD_ENTRY, PARTS, Photographs, log_densities
+from heatprior.restoration.surprise import CARD_ENTRY, PARTS, log_densities, read_quantiles
 
 SIGMA = 0.1
 
@@ -15,12 +15,12 @@ SIGMA = 0.1
 def table(prior, rng):
     """What patches of the prior itself give, as photographs would be."""
     values = prior.log_prob(prior.sample(20_000, SIGMA, rng=rng), SIGMA)
-    return Photographs(np.array([SIGMA]), np.quantile(values, PARTS)[None])
+    return read_quantiles({CARD_ENTRY: {"sigmas": [SIGMA], "quantiles": [np.quantile(values, PARTS).tolist()]}})
 
 
 def p_values(prior, noise, rng):
     y = prior.sample(400, noise, rng=rng)
-    return np.interp(prior.log_prob(y, SIGMA), table(prior, rng).quantiles(SIGMA), PARTS, left=0.0, right=1.0)
+    return np.interp(prior.log_prob(y, SIGMA), table(prior, rng).at(SIGMA), PARTS, left=0.0, right=1.0)
 
 
 def test_p_is_uniform_for_patches_of_the_prior_and_not_at_another_noise_level():
@@ -63,4 +63,4 @@ def test_what_cannot_be_looked_at_is_refused():
         hp.surprise(noisy[0], SIGMA, prior="patch7")
     for entry in ({"sigmas": [0.1]}, {"sigmas": [0.1], "quantiles": [[1.0, 0.0]]}):
         with pytest.raises(PriorFileError, match=CARD_ENTRY):
-            Photographs.on({CARD_ENTRY: entry})
+            read_quantiles({CARD_ENTRY: entry})

@@ -10,13 +10,13 @@ import pytest
 import torch
 from bridges import WAVELETS, relative
 from numpy.lib.stride_tricks import sliding_window_view
-from scipy.fft import dctn, idctn
+from scipy.ndimage import correlate
 from synthetic import landscape, sparse_prior
 
 import heatprior.torch as ht
 from examples import gaussian_mixture
-from heatprior.noise_model import ConstantNoise
-from heatprior.restoration.scales import crossover_on
+from heatprior.noise_value import ConstantNoise
+from heatprior.restoration.pyramid import HALF, NOISE_FACTOR, TAPS, crossover_filter, crossover_on
 
 CARD = {"crossover": {"sigmas": [0.01, 1.0], "edges": [0.4, 0.7], "widths": [0.05, 0.2]}}
 PRIORS = {
@@ -56,6 +56,20 @@ def averaged_over_shifts(prior, image, sigma):
     return np.mean(back, axis=0)[margin : margin + image.shape[0], margin : margin + image.shape[1]]
 
 
+def halving(length):
+    """The matrix that halves a side, and the one that doubles it again: taps at mirrored places, one by one."""
+    half = -(-length // 2)
+    mirrored = [np.pad(np.arange(side), 2 * HALF, mode="symmetric") for side in (length, half)]
+    halves, doubles = np.zeros((half, length)), np.zeros((length, half))
+    for coarse, (tap, weight) in product(range(-HALF, half + HALF), enumerate(TAPS)):
+        place = 2 * coarse + 1 - HALF + tap
+        if 0 <= coarse < half:
+            halves[coarse, mirrored[0][place + 2 * HALF]] += weight
+        if 0 <= place < length:
+            doubles[place, mirrored[1][coarse + 2 * HALF]] += 2.0 * weight
+    return halves, doubles
+
+
 def by_hand(prior, image, sigma, scales):
     margin = max(prior.patch_shape, default=1) - 1
     noisy = x = np.pad(image, margin, mode="reflect")
@@ -65,31 +79,27 @@ def by_hand(prior, image, sigma, scales):
     fine = x[margin : margin + image.shape[0], margin : margin + image.shape[1]]
     if scales == 1:
         return fine
-    small = [-(-length // 2) for length in image.shape]
-    factor = np.sqrt(np.prod(small) / image.size)
-    inside = slice(small[0]), slice(small[1])
-    reduced = factor * idctn(dctn(image, norm="ortho")[inside], norm="ortho")
-    coarse = by_hand(prior, reduced, factor * sigma, scales - 1)
-    crossover = crossover_on(prior.card, ConstantNoise(sigma))
-    frequency = np.hypot(np.arange(small[0])[:, None] / small[0], np.arange(small[1]) / small[1])
-    part = 1.0 / (1.0 + np.exp((frequency - crossover.edge) / crossover.width))
-    spectrum = dctn(fine, norm="ortho")
-    spectrum[inside] += part * (dctn(coarse, norm="ortho") / factor - spectrum[inside])
-    return idctn(spectrum, norm="ortho")
+    (down, back_down), (across, back_across) = map(halving, image.shape)
+    coarse = by_hand(prior, down @ image @ across.T, NOISE_FACTOR * sigma, scales - 1)
+    weights = crossover_filter(crossover_on(prior.card, ConstantNoise(sigma)))
+    decided = correlate(coarse - down @ fine @ across.T, weights, mode="reflect")  # the edge between two pixels
+    return fine + back_down @ decided @ back_across.T
 
 
 @pytest.mark.parametrize("sigma", [1e-4, 0.01, 0.1, 1.0])
 @pytest.mark.parametrize("prior", PRIORS.values(), ids=PRIORS)
-def test_two_scales_are_exact_in_either_type(prior, sigma):
+def test_the_scales_that_an_image_holds_are_exact_in_either_type(prior, sigma, monkeypatch):
+    """Two of an image of eight patches a side; a prior of whole images has scales of its own."""
     rng = np.random.default_rng(0)
     image = landscape(SHAPE, rng) + sigma * rng.standard_normal(SHAPE)
-    expected = by_hand(prior, image, sigma, 2)
+    expected = by_hand(prior, image, sigma, 2 if prior.patch_shape else 1)
     module = ht.from_prior(prior)
     for dtype, limit in LIMITS.items():
         x = torch.tensor(image, dtype=dtype)[None, None].requires_grad_()
-        assert relative(module.denoise(x, sigma, scales=2)[0, 0], expected) < limit
-    if sigma >= 0.1:  # below, there is hardly any noise at half the size
-        assert relative(module.denoise(x, sigma, scales=1)[0, 0], expected) > 10 * limit
+        assert relative(module.denoise(x, sigma)[0, 0], expected) < limit
+    if sigma >= 0.1 and prior.patch_shape:  # below, there is hardly any noise at half the size
+        monkeypatch.setattr("heatprior.torch.module.MOST_SCALES", 1)
+        assert relative(module.denoise(x, sigma)[0, 0], expected) > 10 * limit
 
 
 @pytest.mark.parametrize("prior", PRIORS.values(), ids=PRIORS)
@@ -98,4 +108,4 @@ def test_one_step_is_exact_in_either_type(prior):
     image = landscape(SHAPE, rng) + 0.1 * rng.standard_normal(SHAPE)
     for dtype, limit in LIMITS.items():
         x = torch.tensor(image, dtype=dtype)[None, None].requires_grad_()
-        assert relative(ht.from_prior(prior).denoise(x, 0.1, "eb")[0, 0], one_step(prior, image, 0.1)) < limit
+        assert relative(ht.from_prior(prior).denoise(x, 0.1, 1)[0, 0], one_step(prior, image, 0.1)) < limit

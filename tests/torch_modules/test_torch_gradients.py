@@ -5,9 +5,8 @@ import torch
 from bridges import SMALL, WAVELETS, module_of
 from torch.autograd import gradcheck, gradgradcheck
 
-from heatprior.kernels.grids import Grid
-from heatprior.torch.scales import Crossovers
-from heatprior.torch.splitting import SplittingSchedule
+from heatprior.kernels.patches import Grid
+from heatprior.torch.denoising import Crossovers, SplittingSchedule
 
 EVERY = {name: SMALL[name] for name in ("three filters on 2×2", "two shapes at three contrasts")} | {
     "Haar": WAVELETS["Haar"]
@@ -60,18 +59,19 @@ def test_second_derivatives(prior):
 
 
 @every_prior
-@pytest.mark.parametrize("method", ["eb", "hqs"])
-def test_gradients_of_denoising(prior, method):
+@pytest.mark.parametrize("steps", [1, None])
+def test_gradients_of_denoising(prior, steps):
     module, _, _ = setting(prior)
     generator = torch.Generator().manual_seed(2)
     x = torch.rand(1, 1, 4, 3, generator=generator, dtype=torch.float64, requires_grad=True)
     sigma = torch.tensor(0.2, dtype=torch.float64, requires_grad=True)
-    assert gradcheck(with_parameters(module, "denoise", method), (x, sigma, *module.parameters()))
+    assert gradcheck(with_parameters(module, "denoise", steps), (x, sigma, *module.parameters()))
 
 
 @pytest.mark.parametrize("name", ["three filters on 2×2", "two shapes at three contrasts"])
 def test_gradients_through_grids_of_patches_and_two_scales(name, monkeypatch):
-    monkeypatch.setattr("heatprior.torch.scales.LEAST_SIDE", 1)  # small images: a Jacobian is soon large
+    monkeypatch.setattr("heatprior.torch.denoising.LEAST_SIDE", 1)  # small images: a Jacobian is soon large
+    monkeypatch.setattr("heatprior.torch.module.MOST_SCALES", 2)
     module, _, _ = setting(SMALL[name])
     module.schedule = SplittingSchedule((0.0,), ((1.0,), (0.5,)), ((0.3,), (0.1,)), (Grid(2, 1), Grid(2, 0)))
     module.crossovers = Crossovers((-2.0, -1.0), (0.4, 0.7), (0.1, 0.2), (1.0, 1.0))
@@ -79,8 +79,10 @@ def test_gradients_through_grids_of_patches_and_two_scales(name, monkeypatch):
     generator = torch.Generator().manual_seed(2)
     x = torch.rand(1, 1, 5, 4, generator=generator, dtype=torch.float64, requires_grad=True)
     sigma = (0.1 + 0.2 * torch.rand(1, 1, 5, 4, generator=generator, dtype=torch.float64)).requires_grad_()
-    assert gradcheck(with_parameters(module, "denoise", "hqs", 2), (x, sigma, *module.parameters()))
-    assert (module.denoise(x, sigma, scales=2) - module.denoise(x, sigma, scales=1)).abs().max() > 1e-3
+    assert gradcheck(with_parameters(module, "denoise"), (x, sigma, *module.parameters()))
+    at_two = module.denoise(x, sigma)
+    monkeypatch.setattr("heatprior.torch.module.MOST_SCALES", 1)
+    assert (at_two - module.denoise(x, sigma)).abs().max() > 1e-3
 
 
 @pytest.mark.parametrize("name", ["three filters on 2×2", "two shapes at three contrasts"])
@@ -90,7 +92,7 @@ def test_gradients_in_a_map_of_noise_levels_and_in_colours(name):
     generator = torch.Generator().manual_seed(2)
     x = torch.rand(1, 3, 4, 3, generator=generator, dtype=torch.float64, requires_grad=True)
     sigma = (0.1 + 0.2 * torch.rand(1, 1, 4, 3, generator=generator, dtype=torch.float64)).requires_grad_()
-    assert gradcheck(lambda x, sigma: module.denoise(x, sigma, "eb"), (x, sigma))
+    assert gradcheck(lambda x, sigma: module.denoise(x, sigma, 1), (x, sigma))
 
 
 @every_prior

@@ -1,15 +1,17 @@
 """Tuning a mixture: its gradient, what it is the soft version of, and that its state is whole."""
 
 import numpy as np
+import pytest
 import torch
 from synthetic import oriented_mixture
 
 from heatprior.data.datasets import PatchSource
-from heatprior.noise_model import as_noise
-from heatprior.torch.tuning import soft_choice
-from heatprior.torch.tuning.run import BLOCKS, Tuning, TuningConfig, parts_of
-from heatprior.torch.tuning.soft_choice import Subspace, soft_changes
-from heatprior.torch.tuning.unrolled import denoised, split
+from heatprior.noise_value import as_noise
+from heatprior.priors.expectation_maximisation import FLOOR
+from paper.tuning import soft_choice
+from paper.tuning.run import BLOCKS, Tuning, TuningConfig, parts_of
+from paper.tuning.soft_choice import Subspace, soft_changes
+from paper.tuning.unrolled import denoised, split
 
 PRIOR = oriented_mixture()
 CONFIG = TuningConfig(steps=4, crops=2, side=32, scales=2, averaged=2)
@@ -76,6 +78,14 @@ def test_a_tuned_prior_is_where_another_run_begins():
     assert prior.card["step"]["window"] != np.ones((4, 4)).tolist()
 
 
+def test_variances_that_vanished_leave_a_mixture_all_the_same():
+    run = tuning()
+    run._average[BLOCKS.index("log_variances")][0, -1] = -40.0
+    variances = run.prior().variances
+    assert variances.min() == pytest.approx(FLOOR, rel=1e-6)
+    assert np.sort(variances.ravel())[1] > 10 * FLOOR  # the others stay what they are
+
+
 def test_every_parameter_has_a_gradient():
     run = tuning()
     leaves = [block.requires_grad_() for block in run.point]
@@ -93,7 +103,7 @@ def test_the_unrolled_steps_are_near_those_of_the_library():
     clean, noisy, sigma = run._batch(1)
     with torch.no_grad():
         soft = split(noisy[:1], sigma, mixture, Subspace.of(mixture), plan)[0].numpy()
-    from heatprior.restoration.splitting import half_quadratic_splitting
+    from pipelines import half_quadratic_splitting
 
     hard = half_quadratic_splitting(noisy[0].numpy(), as_noise(sigma), prior=prior)
     difference = np.sqrt(np.mean((soft - hard)[4:-4, 4:-4] ** 2))

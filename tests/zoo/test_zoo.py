@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from heatprior import PriorFileError, load
-from heatprior.zoo import names
+from heatprior.zoo import as_prior, names
 
 every_name = pytest.mark.parametrize("name", names())
 
@@ -17,9 +17,12 @@ def test_some_prior_is_shipped():
 
 
 @every_name
-def test_every_shipped_prior_loads_and_has_a_card(name):
+def test_every_shipped_prior_loads_and_its_card_says_how_it_was_made(name):
     prior = load(name)
-    assert prior.card
+    assert prior.card["name"] == name
+    assert prior.card["made"]
+    assert prior.card["trained on"] == "BSDS500, train and test"
+    assert "seed" in prior.card["training"]
     assert np.isfinite(prior.log_prob(noisy(prior), 0.1)).all()
 
 
@@ -49,3 +52,11 @@ def test_a_shipped_name_wins_over_a_folder_of_that_name(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / names()[0]).mkdir()
     assert load(names()[0]).card
+
+
+def test_a_shipped_prior_is_loaded_once_and_a_file_anew(tmp_path):
+    first = load("patch7")
+    assert load("patch7") is first
+    assert as_prior("patch7") is first
+    first.save(tmp_path / "copy.safetensors")
+    assert load(tmp_path / "copy.safetensors") is not load(tmp_path / "copy.safetensors")

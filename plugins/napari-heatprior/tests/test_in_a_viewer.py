@@ -168,7 +168,7 @@ def test_a_dask_layer_stays_lazy(viewer, widget, wait, qtbot):
     assert len({place[0] for place in read}) < 60  # squares spread over it and what is shown, not all of it
     qtbot.waitUntil(lambda: viewer.layers["lazy (denoised)"].loaded, timeout=PATIENCE)
     read.clear()
-    np.testing.assert_array_equal(result[2].compute(), hp.denoise(pixels[2], 20.0, quality="fast", scales=1))
+    np.testing.assert_array_equal(result[2].compute(), hp.denoise(pixels[2], 20.0, quality="fast"))
     assert {place[0] for place in read} == {2}  # nor anything else again for each plane
 
 
@@ -179,14 +179,13 @@ def test_the_noise_of_a_dask_layer_is_found_once():
     request = Request(Axes((2, 3), 1), quality="fast")
     levels = hp.estimate_noise(lazy, channel_axis=1)
     assert 15 < levels.sigma[0, 0, 0, 0] < 25  # 20 was added
-    expected = hp.denoise(pixels, levels.sigma[0, :, 0, 0], quality="fast", scales=1, channel_axis=1)
+    expected = hp.denoise(pixels, levels.sigma[0, :, 0, 0], quality="fast", channel_axis=1)
     np.testing.assert_array_equal(request.run(lazy)["denoised"][1].compute(), expected[1])
 
 
 def test_what_cannot_be_denoised_is_told_in_one_line(viewer, widget, wait):
     viewer.add_image(noisy((40, 40)), name="fine")
     given(widget, sigma=1e-6)
-    widget.adapt.value = True
     widget.error_map.value = True
     viewer.layers["fine"].data = np.full((40, 40), np.nan, np.float32)
     widget.run.changed.emit(True)

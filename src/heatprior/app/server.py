@@ -1,40 +1,57 @@
-"""The server: the page, the answers to what it asks, and an end that leaves nothing behind."""
+"""The server: the page, who may talk to it, the answers to what it asks, and an end that leaves nothing behind.
+
+Any page in any browser may send requests to a loopback port. The Host is checked against names that lead here only by
+themselves (a foreign name that was pointed at 127.0.0.1 is refused), the Origin against the same names, and everything
+but the page's own code needs the token, which only the URL that was printed holds.
+"""
 
 from __future__ import annotations
 
+import hmac
+import ipaddress
 import os
 import secrets
 import signal
 import socket
 import sys
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager, suppress
 from json import JSONDecodeError
 from pathlib import Path
 from threading import Thread
+from urllib.parse import parse_qs
 
 import uvicorn
 from starlette.applications import Starlette
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from heatprior.app import job_routes, picture_routes, prior_routes
-from heatprior.app.guard import Guard, names_of
-from heatprior.app.overheard import listen
-from heatprior.app.picture_routes import Desk, TooLargeError
-from heatprior.app.quick import Pace, warm_up
-from heatprior.app.scratch import scratch_folder
-from heatprior.app.tabs import GoneError, Tabs
-from heatprior.app.turns import QuickLooks, SupersededError
+from heatprior.app.jobs import QuickLooks, SupersededError, capture_warnings
+from heatprior.app.routes import ROUTES, ServerState, TooLargeError
+from heatprior.app.tabs import GoneError, Tabs, scratch_folder
+from heatprior.app.views import Pace, warm_up
 from heatprior.errors import HeatpriorError, OutputFileError
 
 STATIC = Path(__file__).parent / "static"
 LARGEST_MB = 1000
+HTTP_PORT = 80
 PATIENCE = 3  # seconds that requests under way have when the server ends
+TOKEN_HEADER = "x-heatprior-token"
+CODE = "/static/"  # the page's own code, which holds nothing of anybody
+PROTECTION = {
+    "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+    "img-src 'self' blob: data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "cross-origin-resource-policy": "same-origin",
+    "cross-origin-opener-policy": "same-origin",
+    "referrer-policy": "no-referrer",
+    "x-content-type-options": "nosniff",
+    "cache-control": "no-store",
+}
 
 
 def application(folder: Path, token: str, names: frozenset[str], largest: int = LARGEST_MB * 1_000_000) -> ASGIApp:
@@ -48,21 +65,21 @@ def application(folder: Path, token: str, names: frozenset[str], largest: int = 
 
     app = Starlette(
         routes=[
-            Route("/", _page),
-            Mount("/api", routes=[*picture_routes.ROUTES, *job_routes.ROUTES, *prior_routes.ROUTES]),
+            Route("/", _answer_page),
+            Mount("/api", routes=ROUTES),
             Mount("/static", StaticFiles(directory=STATIC)),
         ],
         exception_handlers={
-            HeatpriorError: _refused,
-            SupersededError: _superseded,
-            MemoryError: _no_memory,
-            JSONDecodeError: _not_understood,
-            HTTPException: _not_found,
-            Exception: _failed,
+            HeatpriorError: _answer_refusal,
+            SupersededError: _answer_superseded,
+            MemoryError: _answer_out_of_memory,
+            JSONDecodeError: _answer_bad_json,
+            HTTPException: _answer_not_found,
+            Exception: _answer_failure,
         },
         lifespan=life,
     )
-    app.state.desk = Desk(tabs, QuickLooks(), Pace(), largest)
+    app.state.shared = ServerState(tabs, QuickLooks(), Pace(), largest)
     return Guard(app, names, token)
 
 
@@ -78,13 +95,13 @@ def serve(host: str, port: int, largest: int, ready: Callable[[str], None]) -> N
 
 
 def _serve(host: str, port: int, largest: int, ready: Callable[[str], None]) -> None:
-    with _listening(host, port) as server_socket, scratch_folder() as folder:
-        listen()
+    with _open_socket(host, port) as server_socket, scratch_folder() as folder:
+        capture_warnings()
         address = server_socket.getsockname()
         token = secrets.token_urlsafe(24)
         shown = "127.0.0.1" if host in ("0.0.0.0", "::") else host
         url = f"http://{f'[{shown}]' if ':' in shown else shown}:{address[1]}/?token={token}"
-        app = application(folder, token, names_of(host, address[1]), largest)
+        app = application(folder, token, host_names(host, address[1]), largest)
         config = uvicorn.Config(
             app,
             log_level="critical",
@@ -105,7 +122,7 @@ def _end(number: int, _: object) -> None:
     raise SystemExit(128 + number)
 
 
-def _listening(host: str, port: int) -> socket.socket:
+def _open_socket(host: str, port: int) -> socket.socket:
     """A socket at the address; at a free port if that is 0."""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
@@ -120,32 +137,102 @@ def _listening(host: str, port: int) -> socket.socket:
     return listening
 
 
-async def _page(_: Request) -> Response:
+async def _answer_page(_: Request) -> Response:
     return FileResponse(STATIC / "index.html", media_type="text/html")
 
 
-async def _refused(_: Request, error: Exception) -> Response:
+async def _answer_refusal(_: Request, error: Exception) -> Response:
     code = 410 if isinstance(error, GoneError) else 413 if isinstance(error, TooLargeError) else 422
     return JSONResponse({"error": " ".join(str(error).split())}, status_code=code)
 
 
-async def _superseded(_: Request, __: Exception) -> Response:
+async def _answer_superseded(_: Request, __: Exception) -> Response:
     return Response(status_code=204)
 
 
-async def _not_understood(_: Request, __: Exception) -> Response:
+async def _answer_bad_json(_: Request, __: Exception) -> Response:
     return JSONResponse({"error": "the request is no JSON; reload the page"}, 422)
 
 
-async def _no_memory(_: Request, __: Exception) -> Response:
+async def _answer_out_of_memory(_: Request, __: Exception) -> Response:
     return JSONResponse({"error": "not enough memory; close other pictures, or cut this one into parts"}, 422)
 
 
-async def _not_found(_: Request, error: Exception) -> Response:
+async def _answer_not_found(_: Request, error: Exception) -> Response:
     code = error.status_code if isinstance(error, HTTPException) else 404
     return JSONResponse({"error": "there is nothing here; open the URL that heatprior app printed"}, code)
 
 
-async def _failed(_: Request, error: Exception) -> Response:
+async def _answer_failure(_: Request, error: Exception) -> Response:
     sys.stderr.write(f"heatprior: error: {type(error).__name__}: {error}\n")
     return JSONResponse({"error": f"something unexpected happened ({type(error).__name__}); please report it"}, 500)
+
+
+def host_names(host: str, port: int) -> frozenset[str]:
+    """What the Host of an honest request may be."""
+    names = {"127.0.0.1", "localhost", "[::1]"}
+    if not is_loopback(host):
+        names |= {f"[{host}]" if ":" in host else host}
+    if host in ("0.0.0.0", "::"):
+        names |= {socket.gethostname(), socket.getfqdn(), *_own_addresses()}
+    ports = ("", f":{port}") if port == HTTP_PORT else (f":{port}",)  # which browsers leave out
+    return frozenset(f"{name.lower()}{port}" for name in names for port in ports)
+
+
+def _own_addresses() -> set[str]:
+    """The addresses of this computer, as far as it knows them: its name need not resolve."""
+    found = set()
+    with suppress(OSError):
+        found |= {str(entry[4][0]) for entry in socket.getaddrinfo(socket.gethostname(), None, socket.AF_INET)}
+    with suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as outwards:
+        outwards.connect(("192.0.2.1", 9))  # sends nothing; an address that is nobody's, by RFC 5737
+        found.add(str(outwards.getsockname()[0]))
+    return found
+
+
+def is_loopback(host: str) -> bool:
+    """Whether an address can be reached from this computer alone."""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+class Guard:
+    """Let through what is asked under one of `names`, by no other page, with the token; refuse the rest in one line."""
+
+    def __init__(self, app: ASGIApp, names: Iterable[str], token: str) -> None:
+        self._app, self._names, self._token = app, frozenset(names), token
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] != "http":  # the server's own start and end; it has no sockets of another kind
+            await self._app(scope, receive, send)
+            return
+
+        async def protected(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in PROTECTION.items():
+                    headers.setdefault(name, value)
+            await send(message)
+
+        refusal = self.refusal(scope)
+        answer = self._app if refusal is None else JSONResponse({"error": refusal}, status_code=403)
+        await answer(scope, receive, protected)
+
+    def refusal(self, scope: Scope) -> str | None:
+        """Why a request is not answered."""
+        headers = Headers(scope=scope)
+        if headers.getlist("host") != [host := headers.get("host", "")] or host.lower() not in self._names:
+            return "the request was sent to another name than this server has; open the URL that heatprior app printed"
+        origin = headers.get("origin")
+        if origin is not None and origin.lower() not in {f"http://{name}" for name in self._names}:
+            return "the request came from another page; open the URL that heatprior app printed"
+        if scope["path"].startswith(CODE):
+            return None
+        asked = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[0]
+        given = headers.get(TOKEN_HEADER) or asked
+        if not hmac.compare_digest(given.encode(), self._token.encode()):
+            return "the token is missing or wrong; open the URL that heatprior app printed"
+        return None

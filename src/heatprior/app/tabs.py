@@ -1,22 +1,32 @@
-"""What belongs to one tab of a browser: its pictures, its jobs, its corner of the temporary folder; and how it ends."""
+"""Browser tabs: the pictures, jobs and files of each, and the temporary folder, gone when the server ends.
+
+A killed process cannot tidy up. Its folder holds a marker with a lock that ends with the process; the next server that
+starts finds folders whose lock is free, and removes them.
+"""
 
 from __future__ import annotations
 
+import os
 import secrets
 import shutil
+import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Lock
 
-from heatprior.app.long_jobs import LongJob, Work, end_all
-from heatprior.app.opened import OpenedPicture
-from heatprior.app.scratch import plain_name
-from heatprior.app.turns import Turns
+from heatprior import locks
+from heatprior.app.jobs import LongJob, Turns, Work, end_all
+from heatprior.app.pictures import OpenedPicture
 from heatprior.errors import InvalidInputError
+from heatprior.files import claim
 
 MOST_TABS = 32
 MOST_OPEN = 3  # pictures of a tab that stay in memory; the page goes on with the newest ones
 SILENCE = 600.0  # seconds after which a tab that says nothing is taken for closed; hidden tabs speak once a minute
+PREFIX = "heatprior-app-"
+LONGEST_NAME = 150  # characters; with what results add to it, below what systems take
 
 
 class GoneError(InvalidInputError):
@@ -132,3 +142,38 @@ class Tabs:
         """The server ends."""
         for number in list(self._tabs):
             self.close(number)
+
+
+@contextmanager
+def scratch_folder(parent: Path | None = None) -> Iterator[Path]:
+    """A folder that only this user can read, and that goes when the block ends."""
+    place = Path(tempfile.gettempdir()) if parent is None else parent
+    sweep(place)
+    folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=place))
+    handle = claim(folder)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        if handle is not None:
+            os.close(handle)
+
+
+def sweep(parent: Path) -> None:
+    """Remove what killed servers of this user left; without locks, that stays until the system tidies up."""
+    if not locks.AVAILABLE:
+        return
+    for folder in parent.glob(f"{PREFIX}*"):
+        with suppress(OSError):
+            if (handle := claim(folder)) is not None:
+                shutil.rmtree(folder, ignore_errors=True)
+                os.close(handle)
+
+
+def plain_name(name: str) -> str:
+    """The name of a file and nothing else; refuses one that leads to another folder."""
+    if not name or name in (".", "..") or any(mark in name for mark in "/\\:") or not name.isprintable():
+        raise InvalidInputError(f"{name[:80]!r} is no plain file name; rename the file")
+    if len(name) > LONGEST_NAME or len(os.fsencode(name)) > LONGEST_NAME:
+        raise InvalidInputError(f"the name {name[:40]!r}… is longer than {LONGEST_NAME} letters; rename the file")
+    return name

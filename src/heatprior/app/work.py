@@ -1,33 +1,226 @@
-"""The long jobs themselves: the library's own functions, as `heatprior noise`, `denoise`, `deblur` … call them."""
+"""Denoise and restore a picture as the page asks: settings, calls of the library, and the same on the command line."""
 
 from __future__ import annotations
 
+import math
+import shlex
 import time
-from typing import Any
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple
 
-from heatprior.app.choices import Choice, target_name
-from heatprior.app.denoising import denoise_by_choice
-from heatprior.app.opened import FrameNoise, OpenedPicture
-from heatprior.app.plain_words import noise_in_words
-from heatprior.app.restoring import MASK, Restoration
+import numpy as np
+from numpy.typing import NDArray
+
+from heatprior.app.pictures import FrameNoise, OpenedPicture
+from heatprior.app.words import describe_noise
+from heatprior.arrays import FloatArray
+from heatprior.border.pixels import as_channels, in_unit_range
+from heatprior.errors import InvalidInputError
+from heatprior.images import ImageFile, read_grey
 from heatprior.kernels.row_bands import Progress, span_of
 from heatprior.noise.channel_noise import doubts_of
 from heatprior.noise.doubts import one_of_each
 from heatprior.noise.estimation import estimate_noise
-from heatprior.pixels.inputs import as_channels, in_unit_range
+from heatprior.restoration.denoising import STRENGTHS, denoise
+from heatprior.restoration.operators.convolution import Blur, Downsample, gaussian_kernel, motion_kernel
+from heatprior.restoration.predicted_psnr import PredictedPsnr
+from heatprior.restoration.restore import fill_in, restore
 
+QUALITIES = ("fast", "default", "best")  # of `hp.denoise`, by the names that the page and the command line have too
+QUICK = "fast"  # of the quick look
+UNKNOWN = PredictedPsnr(float("nan"), float("nan"))
+MASK = "mask.png"  # what a person painted, beside the picture in the temporary folder
+WIDEST = 20.0  # pixels: standard deviation of a Gaussian blur
+LONGEST = 100.0  # pixels of a motion
+FACTORS = (2, 3, 4)
 PATCH = 7  # pixels along the side of the patches that tell the noise
-UNSURE = 1.0  # dB: what is foretold with a larger error is not told
+UNSURE = 1.0  # dB: predictions with a larger error are not shown
 ESTIMATING = 0.8  # of the time, when doubts are looked for
 
 
-def estimate(picture: OpenedPicture, number: int, progress: Progress) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Choice:
+    """A noise level in the units of the image, or None to estimate it; times `strength`; and how well to denoise."""
+
+    sigma: float | None = None
+    strength: float = 1.0
+    quality: str = "default"
+    error: bool = False  # whether the error of each pixel is estimated too
+
+    @classmethod
+    def read(cls, values: Mapping[str, Any]) -> Choice:
+        """Parse what the page sent; raises InvalidInputError for what makes no sense."""
+        sigma, strength = parse_number(values, "sigma"), parse_number(values, "strength")
+        strength = 1.0 if strength is None else strength
+        if sigma is not None and not (math.isfinite(sigma) and sigma > 0):
+            raise InvalidInputError(f"the noise level is {sigma:g}; expected a positive number, in units of the image")
+        if not STRENGTHS[0] <= strength <= STRENGTHS[1]:
+            raise InvalidInputError(f"the strength is {strength:g}; expected {STRENGTHS[0]:g} to {STRENGTHS[1]:g}")
+        quality = str(values.get("quality") or "default")
+        if quality not in QUALITIES:
+            raise InvalidInputError(f"the quality is {quality[:40]!r}; expected {', '.join(QUALITIES)}")
+        return cls(sigma, strength, quality, bool(values.get("error")))
+
+    @property
+    def keywords(self) -> dict[str, Any]:
+        """Keywords for `hp.denoise`."""
+        noise = {"strength": self.strength} if self.sigma is None else {"sigma": self.sigma * self.strength}
+        return {"quality": self.quality, **noise}
+
+    def command(self, name: str, target: str) -> str:
+        """The line that does the same in a shell."""
+        noise = ["--sigma", repr(self.sigma * self.strength)] if self.sigma is not None else []
+        if self.sigma is None and self.strength != 1.0:
+            noise = ["--strength", repr(self.strength)]
+        options = ["--quality", self.quality] if self.quality != "default" else []
+        return shlex.join(["heatprior", "denoise", name, "-o", target, *noise, *options])
+
+
+def target_name(name: str, done: str = "denoised") -> str:
+    """photo.png → photo-denoised.png."""
+    path = Path(name)
+    suffix = "".join(path.suffixes[-2:]) if name.lower().endswith((".nii.gz", ".fits.gz")) else path.suffix
+    return f"{name.removesuffix(suffix)}-{done}{suffix}"
+
+
+def parse_number(values: Mapping[str, Any], name: str) -> float | None:
+    """A number from what a page sent; None if it sent none."""
+    value = values.get(name)
+    if value in (None, ""):
+        return None
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise InvalidInputError(f"{name} is {str(value)[:40]!r}; expected a number") from None
+
+
+class Denoised(NamedTuple):
+    """Pixels, and their standard errors and expected PSNR if those were asked for."""
+
+    pixels: NDArray[Any]
+    error: FloatArray | None
+    predicted: PredictedPsnr
+
+
+def _denoise_frames(picture: OpenedPicture, choice: Choice, progress: Progress) -> Denoised:
+    """All frames of a picture."""
+    keywords = {"channel_axis": picture.image.channel_axis, **choice.keywords}
+    if not choice.error:
+        return Denoised(denoise(picture.values, progress=progress, **keywords), None, UNKNOWN)
+    found = denoise(picture.values, return_error=True, progress=progress, **keywords)
+    return Denoised(found.pixels, found.error, found.predicted)
+
+
+@dataclass(frozen=True)
+class Restoration:
+    """One of the tasks with its settings; `sigma` in the units of the image, or None: estimated, or pixels stay."""
+
+    task: str
+    sigma: float | None = None
+    blur: str = "gaussian"
+    width: float = 1.6
+    length: float = 15.0
+    degrees: float = 0.0
+    factor: int = 2
+
+    @classmethod
+    def read(cls, values: Mapping[str, Any]) -> Restoration:
+        """Parse what the page sent; raises InvalidInputError for what makes no sense."""
+        task, blur = str(values.get("task")), str(values.get("blur") or cls.blur)
+        if task not in TASKS:
+            raise InvalidInputError(f"the task is {task[:40]!r}; expected {', '.join(TASKS)}")
+        if blur not in ("gaussian", "motion"):
+            raise InvalidInputError(f"the blur is {blur[:40]!r}; expected gaussian or motion")
+        factor = int(_within(values, "factor", min(FACTORS), max(FACTORS), cls.factor))
+        sigma = parse_number(values, "sigma")
+        if sigma is not None and not (math.isfinite(sigma) and sigma > 0):
+            raise InvalidInputError(f"the noise level is {sigma:g}; expected a positive number, in units of the image")
+        return cls(
+            task,
+            sigma,
+            blur,
+            _within(values, "width", 0.1, WIDEST, cls.width),
+            _within(values, "length", 1.0, LONGEST, cls.length),
+            _within(values, "degrees", -180.0, 360.0, cls.degrees),
+            factor if task == "upscale" else 1,
+        )
+
+    def like(self, image: ImageFile) -> ImageFile:
+        """What the result is written like."""
+        return image.enlarge(self.factor) if self.factor > 1 else replace(image, missing=None)
+
+    def run(self, values: NDArray[Any], image: ImageFile, mask: Path, progress: Progress) -> NDArray[Any]:
+        """As `heatprior deblur`, `inpaint` or `upscale` does it with the `values` of an image."""
+        known = {"channel_axis": image.channel_axis, "progress": progress}
+        return TASKS[self.task].run(self, values, mask, known)
+
+    def command(self, name: str) -> str:
+        """The line that does the same in a shell."""
+        task = TASKS[self.task]
+        sigma = [] if self.sigma is None else ["--sigma", repr(self.sigma)]
+        return shlex.join(["heatprior", self.task, name, "-o", self.target(name), *task.options(self), *sigma])
+
+    def target(self, name: str) -> str:
+        """photo.png → photo-sharpened.png."""
+        return target_name(name, TASKS[self.task].done)
+
+    @property
+    def kernel(self) -> NDArray[Any]:
+        """The blur that is undone."""
+        return gaussian_kernel(self.width) if self.blur == "gaussian" else motion_kernel(self.length, self.degrees)
+
+
+class Task(NamedTuple):
+    """What is done to the pixels, the options of the command that does the same, and how its results are called."""
+
+    run: Callable[[Restoration, NDArray[Any], Path, Mapping[str, Any]], NDArray[Any]]
+    options: Callable[[Restoration], list[str]]
+    done: str
+
+
+def _deblur(wanted: Restoration, values: NDArray[Any], _: Path, known: Mapping[str, Any]) -> NDArray[Any]:
+    return restore(values, Blur(wanted.kernel), wanted.sigma, **known)
+
+
+def _inpaint(wanted: Restoration, values: NDArray[Any], mask: Path, known: Mapping[str, Any]) -> NDArray[Any]:
+    missing = read_grey(mask) > np.iinfo(np.uint8).max / 2 if mask.exists() else None
+    return fill_in(values, missing, wanted.sigma, **known)
+
+
+def _upscale(wanted: Restoration, values: NDArray[Any], _: Path, known: Mapping[str, Any]) -> NDArray[Any]:
+    return restore(values, Downsample(wanted.factor), wanted.sigma, **known)
+
+
+def _blur_options(wanted: Restoration) -> list[str]:
+    if wanted.blur == "gaussian":
+        return ["--gaussian", f"{wanted.width:g}"]
+    return ["--motion", f"{wanted.length:g},{wanted.degrees:g}"]
+
+
+TASKS = {
+    "deblur": Task(_deblur, _blur_options, "sharpened"),
+    "inpaint": Task(_inpaint, lambda _: ["--mask", MASK], "filled"),
+    "upscale": Task(_upscale, lambda wanted: ["--factor", str(wanted.factor)], "enlarged"),
+}
+
+
+def _within(values: Mapping[str, Any], name: str, low: float, high: float, usual: float) -> float:
+    value = parse_number(values, name)
+    if value is None:
+        return usual
+    if not low <= value <= high:
+        raise InvalidInputError(f"the {name} is {value:g}; expected {low:g} to {high:g}")
+    return value
+
+
+def estimate_picture(picture: OpenedPicture, number: int, progress: Progress) -> dict[str, Any]:
     """What kind of noise a frame has, how much and where, and what speaks against it."""
     frame = picture.frame(number)
     report = estimate_noise(
         frame,
         channel_axis=picture.channel_axis,
-        white=picture.image.white,
         progress=span_of(progress, 0.0, ESTIMATING),
     )
     found: list[str] = []
@@ -38,23 +231,23 @@ def estimate(picture: OpenedPicture, number: int, progress: Progress) -> dict[st
     progress(1.0)
     noise = FrameNoise(report, from_part=False, doubts=tuple(one_of_each(found)))
     picture.noise[number] = noise
-    return {"noise": noise_in_words(noise, picture.full_scale)}
+    return {"noise": describe_noise(noise, picture.full_scale)}
 
 
-def denoise_whole(picture: OpenedPicture, choice: Choice, progress: Progress) -> dict[str, Any]:
+def denoise_picture(picture: OpenedPicture, choice: Choice, progress: Progress) -> dict[str, Any]:
     """All frames, exactly as `heatprior denoise` does it; the pixels go to a file, so that memory is free again."""
     start = time.perf_counter()
-    done = denoise_by_choice(picture, choice, progress)
-    told: dict[str, Any] = {"result": picture.add(done.pixels, picture.image, done.error)}
+    done = _denoise_frames(picture, choice, progress)
+    outcome: dict[str, Any] = {"result": picture.add(done.pixels, picture.image, done.error)}
     if done.error is not None:
-        told["errors"] = True
+        outcome["errors"] = True
     if done.predicted.stderr < UNSURE:
-        told["predicted"] = f"{done.predicted.psnr:.1f} ± {done.predicted.stderr:.1f} dB"
-    command = choice.command(picture.name, target_name(picture.name), done.told)
-    return {**told, "command": command, "seconds": round(time.perf_counter() - start, 2)}
+        outcome["predicted"] = f"{done.predicted.psnr:.1f} ± {done.predicted.stderr:.1f} dB"
+    command = choice.command(picture.name, target_name(picture.name))
+    return {**outcome, "command": command, "seconds": round(time.perf_counter() - start, 2)}
 
 
-def restore_whole(picture: OpenedPicture, wanted: Restoration, progress: Progress) -> dict[str, Any]:
+def restore_picture(picture: OpenedPicture, wanted: Restoration, progress: Progress) -> dict[str, Any]:
     """All frames, exactly as `heatprior deblur`, `inpaint` or `upscale` does it."""
     start = time.perf_counter()
     like = wanted.like(picture.image)

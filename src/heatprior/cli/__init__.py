@@ -19,22 +19,20 @@ from heatprior import __version__
 from heatprior.cli.parsing import QuickCommand, QuickGroup
 from heatprior.errors import HeatpriorError, InvalidInputError
 
-# Each is the function of that name in the module of that name.
-COMMANDS = (
-    "denoise",
-    "deblur",
-    "inpaint",
-    "upscale",
-    "noise",
-    "app",
-    "evaluate",
-    "sample",
-    "show",
-    "train",
-    "reproduce",
-    "data",
-    "warmup",
-)
+# Each command, and the module that has the function of that name, and its EXAMPLES.
+COMMANDS = {
+    "denoise": "denoise",
+    "deblur": "restore",
+    "inpaint": "restore",
+    "upscale": "restore",
+    "noise": "noise",
+    "app": "app",
+    "evaluate": "evaluate",
+    "sample": "priors",
+    "show": "priors",
+    "train": "train",
+    "warmup": "warmup",
+}
 REFUSED = 2
 INTERRUPTED = 130
 # What typer raises for wrong usage, ClickException: newer typers hide the click that it comes from.
@@ -50,7 +48,6 @@ Examples:
   heatprior sample -o patches.png    draw patches from a prior
   heatprior show patch7 -o patch7.png  see its filters and potentials
   heatprior train photos -o mine     learn a prior from a folder of images
-  heatprior reproduce --quick        make the figures and tables of the paper
 """
 
 
@@ -72,8 +69,8 @@ def heatprior(
 
 
 @cache
-def application(commands: tuple[str, ...] = COMMANDS) -> typer.Typer:
-    """The command line with all commands, or with some: a run needs one, and the others take longer to describe."""
+def application(commands: tuple[str, ...] = tuple(COMMANDS)) -> typer.Typer:
+    """The command line with all commands, or with some: a run needs one, and describing the others takes time."""
     app = typer.Typer(
         name="heatprior",
         cls=QuickGroup,
@@ -84,8 +81,8 @@ def application(commands: tuple[str, ...] = COMMANDS) -> typer.Typer:
     )
     app.callback(invoke_without_command=True, epilog=EXAMPLES)(heatprior)
     for name in commands:
-        module = import_module(f"heatprior.cli.{name}")
-        app.command(epilog=module.EXAMPLES, cls=QuickCommand)(getattr(module, name))
+        module = import_module(f"heatprior.cli.{COMMANDS[name]}")
+        app.command(epilog=module.EXAMPLES[name], cls=QuickCommand)(getattr(module, name))
     return app
 
 
@@ -99,7 +96,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise InvalidInputError("an argument is empty; give a name ('.' for the current folder), or leave it out")
         with warnings.catch_warnings():
             warnings.showwarning = cast(Any, _warn)
-            asked = tuple(arguments[:1]) if arguments and arguments[0] in COMMANDS else COMMANDS
+            asked = tuple(arguments[:1]) if arguments and arguments[0] in COMMANDS else tuple(COMMANDS)
             code = application(asked)(arguments, prog_name="heatprior", standalone_mode=False)
     except HeatpriorError as error:
         return _refuse(str(error))
@@ -116,7 +113,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _warn(message: Warning | str, *_: object) -> None:
-    """A warning that nobody caught on its way, in one line and without the source that it came from."""
+    """Print an uncaught warning in one line, without the source that it came from."""
     typer.echo(f"heatprior: warning: {' '.join(str(message).split())}", err=True)
 
 

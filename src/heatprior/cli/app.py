@@ -7,26 +7,28 @@ from typing import Annotated
 import typer
 
 LARGEST_MB = 1000
-EXAMPLES = """\b
+EXAMPLES = {
+    "app": """\b
 Examples:
   heatprior app                        opens the browser
   heatprior app --no-browser           prints the URL, to be opened by hand
   heatprior app --host 192.168.1.7     for others in the network: whoever has the URL can use it
 """
+}
 
 
 def app(
     *,
     host: Annotated[
-        str, typer.Option(metavar="ADDRESS", help="Where to listen; anything but this computer has to be asked for.")
+        str, typer.Option(metavar="ADDRESS", help="Address to listen on; by default only this computer can connect.")
     ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 0,
-    largest: Annotated[int, typer.Option(metavar="MB", min=1, help="The largest file that it takes.")] = LARGEST_MB,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 chooses a free one.")] = 0,
+    largest: Annotated[int, typer.Option(metavar="MB", min=1, help="Largest file accepted.")] = LARGEST_MB,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page in the browser.")] = True,
 ) -> None:
-    """Denoise pictures in the browser, and play with the priors.
+    """Denoise and restore pictures in the browser, and explore the priors.
 
-    Nothing leaves this computer: the page and all that it shows come from here. Ctrl+C ends it.
+    Everything runs on this computer; no data leaves it. Press Ctrl+C to stop.
     """
     from importlib.util import find_spec
 

@@ -1,21 +1,25 @@
-"""Files and folders, one image after the other: options, checks before any work, and reports that commands share."""
+"""What commands on files share: options, jobs planned and checked before any work, progress and reports."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+import os
+import sys
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from heatprior.cli.reports import bar_over
+from heatprior.errors import HeatpriorError, InvalidInputError, OutputFileError
+from heatprior.files import discard_unfinished, keep_apart, location, make_folder
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-    from heatprior.cli.jobs import Job, Plan
 
 SOME_FAILED = 1
 
@@ -24,94 +28,232 @@ Inputs = Annotated[
     typer.Argument(
         metavar="INPUT",
         readable=False,  # an unreadable file is reported like any other bad one
-        help="Images (.png, .jpg, .tif, .npy), or folders of them.",
+        help="Image files, or folders of them.",
     ),
 ]
 Output = Annotated[
-    Path, typer.Option("--output", "-o", metavar="OUT", help="A file; for several inputs or for a folder, a folder.")
+    Path, typer.Option("--output", "-o", metavar="OUT", help="Output file; a folder if there are several inputs.")
 ]
 Sigma = Annotated[
     str | None,
     typer.Option(
         metavar="S",
-        help="Standard deviation of the noise, in the units of the image: a number, or an image of numbers (.npy, "
-        ".tif), one for each pixel.  [default: estimated]",
+        help="Standard deviation of the noise, in the units of the image: a number, or a file (.npy, .tif) with one "
+        "per pixel.  [default: estimated]",
     ),
 ]
 PriorName = Annotated[
     str,
     typer.Option(
         metavar="PRIOR",
-        help="A shipped prior by its name, or the path of a prior. Noise is always estimated with patch7.",
+        help="Name of a shipped prior, or path of a prior file.",
     ),
 ]
 White = Annotated[
     float | None,
-    typer.Option(metavar="W", help="The value that is full scale.  [default: by type, such as 255; denoise finds it]"),
+    typer.Option(metavar="W", help="Value of full scale, such as 4095.  [default: by type, or estimated]"),
 ]
 SkipExisting = Annotated[
-    bool, typer.Option("--skip-existing", help="Leave out images whose output exists, as after an interruption.")
+    bool, typer.Option("--skip-existing", help="Skip images whose output exists, as after an interruption.")
 ]
-Force = Annotated[bool, typer.Option("--force", help="Replace outputs that exist; never an input.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace existing outputs; never an input.")]
 
-Work = Callable[["Job", Callable[[float], None]], str]  # a job, whom to tell the fraction done → what was done
+Work = Callable[
+    ["Job", Callable[[float], None]], str
+]  # a job, a callback for the fraction done → a line that says what was done
 
 
-def prepared(
+class Quality(StrEnum):
+    """What `--quality` may be."""
+
+    fast = "fast"
+    default = "default"
+    best = "best"
+
+
+QualityOption = Annotated[
+    Quality,
+    typer.Option(
+        "--quality",
+        help="fast: several times faster, lower quality; best: slightly better, about eight times slower.",
+    ),
+]
+
+
+class Job(NamedTuple):
+    """One image: its file and where the result goes."""
+
+    source: Path
+    target: Path
+
+
+class Plan(NamedTuple):
+    """Jobs, why other inputs were left out, and whether it is a single file given by name."""
+
+    jobs: list[Job]
+    failures: list[str]
+    single: bool
+
+
+def plan_jobs(inputs: Sequence[Path], output: Path) -> Plan:
+    """One file goes to a file or into a folder that exists; several, or a folder, go into a folder.
+
+    What lies below a folder keeps its place below the output, which is neither in that folder nor around it.
+    """
+    from heatprior.data.datasets import folder_files
+
+    if len(inputs) == 1 and not inputs[0].is_dir():
+        target = output / inputs[0].name if output.is_dir() else output
+        return Plan([Job(inputs[0], target)], [], single=True)
+    if os.path.lexists(output) and not output.is_dir():
+        raise OutputFileError(f"cannot write to {output}: it is a file; several images need a folder")
+    if not output.is_dir() and not output.absolute().parent.is_dir():
+        raise OutputFileError(f"cannot make the folder {output}: {output.parent} does not exist; create it first")
+    keep_apart([output], [given for given in inputs if given.is_dir()])
+    jobs, failures = [], []
+    for given in inputs:
+        if not given.is_dir():
+            jobs.append(Job(given, output / given.name))
+            continue
+        try:
+            found = folder_files(given)
+        except InvalidInputError as error:
+            if len(inputs) == 1:
+                raise
+            failures.append(str(error))
+            continue
+        jobs += [Job(path, output / path.relative_to(given)) for path in found]
+    return Plan(jobs, failures, single=False)
+
+
+def error_path(job: Job, *, error: Path, inputs: Sequence[Path], output: Path) -> Path:
+    """Where the error image of a job goes: `error` itself, or a TIFF below it as the result lies below `output`."""
+    if len(inputs) == 1 and not inputs[0].is_dir() and not error.is_dir():
+        return error
+    place = job.target.relative_to(output) if output.is_dir() or job.target != output else Path(output.name)
+    return error / place.with_suffix(".tif")
+
+
+def skip_finished(todo: Plan) -> Plan:
+    """The plan without jobs whose target exists; leftovers of a killed process beside these are removed."""
+    keep_apart([job.target for job in todo.jobs], [job.source for job in todo.jobs])
+    left = []
+    for job in todo.jobs:
+        if os.path.lexists(job.target):
+            discard_unfinished(job.target)
+        else:
+            left.append(job)
+    return todo._replace(jobs=left)
+
+
+def check_targets(todo: Plan, extras: Iterable[Path], protected: Iterable[Path], *, force: bool) -> None:
+    """Refuse outputs that meet inputs, that two inputs share, that exist (without `force`) or that cannot be written.
+
+    `extras` are written beside the targets; `protected` are files that are read, though no job's source.
+    """
+    written = [*(job.target for job in todo.jobs), *extras]
+    keep_apart(written, [*(job.source for job in todo.jobs), *protected])
+    existing = []
+    taken: set[Path] = set()
+    for target in written:
+        if (place := location(target)) in taken:
+            raise OutputFileError(f"{target} would be written twice, by inputs of the same name; denoise them apart")
+        taken.add(place)
+        if os.path.lexists(target) and not target.is_dir() and not force:
+            existing.append(target)
+    if len(existing) > 1:
+        raise OutputFileError(
+            f"{len(existing)} of {len(written)} outputs exist already, such as {existing[0]}; choose another place or "
+            "add --force to replace them"
+        )
+    for target in written:
+        if todo.single or target.parent.is_dir():
+            check_output(target, force=force)
+        else:
+            _check_new_folder(target.parent)
+
+
+def remove_empty(folder: Path) -> None:
+    """Remove a folder made for results if none came, with the empty folders in it."""
+    for place, _, _ in os.walk(folder, topdown=False):
+        try:
+            os.rmdir(place)  # noqa: PTH106 (which only an empty folder lets happen)
+        except OSError:
+            continue
+
+
+def _check_new_folder(folder: Path) -> None:
+    """Refuse a folder that could not be created."""
+    above = next(parent for parent in folder.absolute().parents if os.path.lexists(parent))
+    if not above.is_dir():
+        raise OutputFileError(f"cannot make the folder {folder}: {above} is a file; choose another place")
+    if not os.access(above, os.W_OK):
+        raise OutputFileError(f"cannot make the folder {folder}: {above} is not writable; choose another place")
+
+
+def check_output(path: Path, *, force: bool) -> None:
+    """Refuse at once, before any work, an output that could not be written at the end."""
+    if path.is_dir():
+        raise OutputFileError(f"cannot write {path}: it is a folder; give a file name inside it")
+    if not path.parent.is_dir():
+        what = "is a file" if path.parent.exists() else "does not exist"
+        raise OutputFileError(f"cannot write {path}: {path.parent} {what}; create the folder first")
+    if not os.access(path.parent, os.W_OK):
+        raise OutputFileError(f"cannot write {path}: the folder {path.parent} is not writable; choose another")
+    if os.path.lexists(path) and not force:
+        raise OutputFileError(f"{path} exists already; choose another name or add --force to replace it")
+
+
+def prepare(
     inputs: list[Path],
     output: Path,
     *,
     compare: bool,
-    read: Iterable[str | None],
+    read: Iterable[str | Path | None],
     skip_existing: bool,
     force: bool,
     beside: Callable[[Job], Path] | None = None,
 ) -> Plan | None:
-    """What is to be done, safely: None if nothing is left. `read` may name files that are read and must stay.
+    """Plan the jobs and refuse unsafe ones; None if nothing is left to do.
 
-    `beside` is where a job writes something else besides its target.
+    `read` may name files that are read and must not be overwritten; `beside` is where a job writes a second file.
     """
-    from heatprior.cli.jobs import check_targets, plan, without_finished
-
     if skip_existing and force:
         raise typer.BadParameter("--skip-existing keeps outputs that exist and --force replaces them; give one of them")
-    todo = plan(inputs, output)
+    todo = plan_jobs(inputs, output)
     if skip_existing:
-        todo = without_finished(todo)
+        todo = skip_finished(todo)
         if not todo.jobs and not todo.failures:
             typer.echo("nothing left to do: every output exists")
             return None
     extras = [picture_beside(job.target) for job in todo.jobs] if compare else []
     if beside is not None:
         extras += [beside(job) for job in todo.jobs]
-    check_targets(todo, extras, [path for path in map(Path, filter(None, read)) if path.is_file()], force=force)
+    files = [path for name in read if name is not None and (path := Path(name)).is_file()]
+    check_targets(todo, extras, [*inputs, *files], force=force)
     return todo
 
 
-def carry_out(todo: Plan, work: Work, output: Path) -> None:
-    """Do one file, or every file that can be done: failures are reported, and the exit code is then 1."""
+def run_jobs(todo: Plan, work: Work, output: Path) -> None:
+    """Run the only job, or all: failures are reported, the others go on, and the exit code is then 1."""
     if todo.single:
-        with bar_over(1) as (progress, say):
+        with show_progress(1) as (progress, say):
             say(work(todo.jobs[0], progress))
         return
     for reason in todo.failures:
         typer.echo(f"heatprior: error: {reason}", err=True)
-    failures = todo.failures + _all(todo.jobs, work, output)
+    failures = todo.failures + _run_all(todo.jobs, work, output)
     if failures:
         typer.echo(f"heatprior: {len(failures)} of {len(todo.jobs) + len(todo.failures)} failed, see above", err=True)
         raise typer.Exit(SOME_FAILED)
 
 
-def _all(jobs: list[Job], work: Work, output: Path) -> list[str]:
-    """Report and return the failures."""
-    from heatprior.cli.jobs import remove_empty
-    from heatprior.errors import HeatpriorError
-    from heatprior.files import make_folder
-
+def _run_all(jobs: list[Job], work: Work, output: Path) -> list[str]:
+    """Run all jobs; report and return the failures."""
     failures = []
     made = not output.is_dir()
     try:
-        with bar_over(len(jobs)) as (progress, say):
+        with show_progress(len(jobs)) as (progress, say):
             for number, job in enumerate(jobs):
                 try:
                     make_folder(job.target.parent)
@@ -130,8 +272,8 @@ def _advance(progress: Callable[[float], None], done: int, fraction: float) -> N
     progress(done + fraction)
 
 
-def noise_level(sigma: str | None) -> float | NDArray[Any] | None:
-    """The noise level: a number, or the pixels of a file."""
+def read_sigma(sigma: str | None) -> float | NDArray[Any] | None:
+    """The noise level that --sigma gives: a number, or the pixels of a file."""
     from heatprior.images import read_image
 
     if sigma is None:
@@ -148,11 +290,55 @@ def noise_level(sigma: str | None) -> float | NDArray[Any] | None:
 
 
 def check_white(white: float | None) -> None:
-    """Refuse what full scale cannot be."""
+    """Refuse a full scale that is not positive."""
     if white is not None and not (math.isfinite(white) and white > 0):
         raise typer.BadParameter(f"--white is {white:g}; expected the positive value that stands for full scale")
 
 
 def picture_beside(target: Path) -> Path:
-    """Where --compare draws."""
+    """The path of the picture that --compare draws."""
     return target.with_name(f"{target.stem}-compare.png")
+
+
+@contextmanager
+def show_progress(count: int) -> Iterator[tuple[Callable[[float], None], Callable[..., None]]]:
+    """A progress bar on a terminal; yields a function that sets how many images are done, and one that prints lines."""
+    from tqdm import tqdm
+
+    shape = "{percentage:3.0f} %|{bar}| {elapsed}, {remaining} to go"
+    with tqdm(total=count, leave=False, disable=None, bar_format=shape) as bar:
+
+        def progress(done: float) -> None:
+            bar.update(done - bar.n)
+
+        def say(line: str, *, err: bool = False) -> None:
+            tqdm.write(line, file=sys.stderr if err else sys.stdout)
+
+        yield progress, say
+
+
+@contextmanager
+def report_warnings(source: Path) -> Iterator[None]:
+    """Print the library's warnings about `source` on stderr, one line each."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        yield
+    for warning in caught:
+        message = " ".join(str(warning.message).split())
+        typer.echo(f"heatprior: warning: {source}: {message}", err=True)
+
+
+def announce_compiling() -> None:
+    """Print once, on a terminal, that kernels are being compiled: the first run would otherwise seem to hang."""
+    from heatprior.kernels.compiler import on_compiling
+
+    said = [not sys.stderr.isatty()]
+
+    def say() -> None:
+        if not said[0]:
+            said[0] = True
+            typer.echo(
+                "compiling for this processor: the first run only, about half a minute (heatprior warmup)", err=True
+            )
+
+    on_compiling(say)

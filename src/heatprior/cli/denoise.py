@@ -1,62 +1,66 @@
-"""`heatprior denoise`: files and folders without their noise, of the type and with the metadata that they came with."""
+"""`heatprior denoise`: files, folders and stores without their noise, of the type and with the metadata they had."""
 
 from __future__ import annotations
 
-from enum import StrEnum
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
+from math import isfinite
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
 from heatprior.cli.batches import (
     Force,
     Inputs,
+    Job,
     Output,
+    Quality,
+    QualityOption,
     Sigma,
     SkipExisting,
     White,
-    carry_out,
+    announce_compiling,
     check_white,
-    noise_level,
-    prepared,
+    error_path,
+    picture_beside,
+    prepare,
+    read_sigma,
+    report_warnings,
+    run_jobs,
 )
-from heatprior.cli.denoised_files import Request, denoise_file
-from heatprior.cli.jobs import errors_below
-from heatprior.cli.large import Scheduler, Workers, denoise_large, is_large
-from heatprior.cli.noise import NOISE_HELP, NoiseKind
-from heatprior.cli.reports import say_if_compiling
+from heatprior.cli.noise import NoiseKind
+from heatprior.errors import InvalidInputError
+from heatprior.files import make_folder
 
-EXAMPLES = """\b
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from heatprior.images import ImageFile
+    from heatprior.noise.estimation import NoiseReport
+    from heatprior.noise.profiles import NoiseProfile
+    from heatprior.restoration.denoising import Settings
+    from heatprior.restoration.predicted_psnr import PredictedPsnr
+    from heatprior.restoration.surprise import Surprise
+
+PATCH = 7  # pixels along the side of the patches by which noise is estimated
+STORE_FILES = ("zarr.json", ".zgroup", ".zarray", ".zattrs")
+EXAMPLES = {
+    "denoise": """\b
 Examples:
   heatprior denoise noisy.png -o clean.png                            the noise is estimated
   heatprior denoise noisy.png -o clean.png --sigma 25
   heatprior denoise stack.tif -o clean.tif --sigma 120 --white 4095   a 12-bit camera in 16 bits
   heatprior denoise scans -o clean --sigma 10 --compare               a folder, with pictures to look at
-  heatprior denoise a.png b.jpg -o clean --sigma 15 --fast            faster, less good
-  heatprior denoise photos -o clean --noise-model camera.json         as heatprior noise --save found it
+  heatprior denoise a.png b.jpg -o clean --quality fast               several times faster
+  heatprior denoise photo.jpg -o clean.jpg --strength 0.7             less than what is found
   heatprior denoise image.npy -o clean.npy --sigma map.npy            a noise level for each pixel
   heatprior denoise cells.tif -o clean.tif --error error.tif          an error bar for each pixel
   heatprior denoise volume.ome.zarr -o clean.ome.zarr --workers 4     larger than memory
 """
-
-
-Adapt = Annotated[
-    bool, typer.Option("--adapt", help="Fit the prior (a mixture) to each image first: better, and slower.")
-]
-Fast = Annotated[bool, typer.Option("--fast", help="Less good, and several times faster.")]
-Best = Annotated[bool, typer.Option("--best", help="A little better, and eight times slower.")]
-Scales = Annotated[
-    int | None,
-    typer.Option(metavar="N", min=1, help="Sizes to denoise at: itself, half, …  [default: as many as it holds]"),
-]
-
-
-class Method(StrEnum):
-    """What `--method` may be."""
-
-    hqs = "hqs"
-    eb = "eb"
+}
 
 
 def denoise(
@@ -65,100 +69,324 @@ def denoise(
     output: Output,
     sigma: Sigma = None,
     noise: Annotated[
-        NoiseKind, typer.Option(help=f"What is estimated: {NOISE_HELP[0].lower()}{NOISE_HELP[1:]}")
-    ] = NoiseKind.auto,
-    noise_model: Annotated[
-        Path | None, typer.Option(metavar="JSON", help="The noise profile of a camera, by heatprior noise --save.")
-    ] = None,
-    fast: Fast = False,
-    best: Best = False,
+        str,
+        typer.Option(
+            metavar="KIND|FILE",
+            help="Noise to estimate: constant, affine (variance = a x + b), map, camera, or auto; or the noise "
+            "profile of a camera (.json), saved by hp.NoiseProfile.",
+        ),
+    ] = "auto",
+    strength: Annotated[
+        float, typer.Option(metavar="F", help="Times the noise that is found: 0.5 keeps more grain, 2 is smoother.")
+    ] = 1.0,
+    quality: QualityOption = Quality.default,
     prior: Annotated[
         str | None,
         typer.Option(
             metavar="PRIOR",
-            help="A shipped prior by its name, the path of one, or auto: the default blended with an adapted mixture.  "
-            "[default: tuned; mixture with --adapt; fast7 with --fast, unless noise is correlated]",
+            help="Name of a shipped prior, or path of a prior file.  [default: that of the quality]",
         ),
     ] = None,
-    method: Annotated[
-        Method, typer.Option(help="Half-quadratic splitting, or one step of empirical Bayes: faster, less good.")
-    ] = Method.hqs,
-    adapt: Adapt = False,
-    scales: Scales = None,
     white: White = None,
     error: Annotated[
         Path | None,
         typer.Option(
             metavar="OUT",
-            help="Write the standard error of each pixel as well, a float image (.tif, .npy), and say what PSNR to "
-            "expect; for several inputs or for a folder, a folder of .tif.",
+            help="Also write the standard error of each pixel, a float image (.tif, .npy), and print the expected "
+            "PSNR; a folder if there are several inputs.",
         ),
     ] = None,
     compare: Annotated[
         bool,
         typer.Option(
             "--compare",
-            help="Draw noisy, denoised and removed side by side, with --error errors and surprise: OUT-compare.png.",
+            help="Draw noisy, denoised and removed side by side (with --error, also errors and surprise): "
+            "OUT-compare.png.",
         ),
     ] = False,
     skip_existing: SkipExisting = False,
     force: Force = False,
-    scheduler: Scheduler = None,
-    workers: Workers = None,
+    workers: Annotated[
+        str | None,
+        typer.Option(
+            metavar="N|ADDRESS",
+            help="For zarr stores: number of processes, or address of a dask scheduler (tcp://host:8786).  "
+            "[default: threads]",
+        ),
+    ] = None,
 ) -> None:
     """Remove Gaussian noise from images.
 
-    Results have the type, the units and the metadata of the images, and the format of their name. Images in a folder
-    keep their place below OUT. Files that cannot be denoised are reported, the rest is done, and the exit code is 1.
-    Zarr stores, OME-Zarr among them, may be larger than memory: they are denoised block by block, and so is a big TIFF
-    whose OUT ends in .zarr; a run that was killed goes on where it was.
+    Results keep the type, units and metadata of the images; the suffix of OUT gives the format. Images in a folder keep
+    their place below OUT. Files that cannot be denoised are reported, the rest is done, and the exit code is 1.
+    Zarr stores (OME-Zarr included), and TIFF files whose OUT ends in .zarr, may be larger than memory: they are
+    denoised block by block, and an interrupted run resumes where it stopped.
     """
-    quality = quality_of(fast, best)
-    if is_large(inputs, output):
-        from heatprior.restoration.qualities import prior_name
+    from heatprior.restoration.denoising import Settings
 
-        others = {"--adapt": adapt, "--compare": compare, "--skip-existing": skip_existing}
-        others["--noise"] = noise not in (NoiseKind.auto, NoiseKind.constant)
-        others |= {"--best": best, "--noise-model": noise_model is not None, "--error": error is not None}
-        name = prior or prior_name(quality)
-        denoise_large(
-            inputs, output, sigma=sigma, prior=name, method=method.value, white=white, scheduler=scheduler,
-            workers=workers, force=force, scales=scales, others=others,
-        )  # fmt: skip
+    if _is_store(inputs, output):
+        others = {"--compare": compare, "--skip-existing": skip_existing, "--error": error is not None}
+        others |= {
+            "--noise": noise not in ("auto", "constant"),
+            "--strength": strength != 1.0,
+            "--quality best": quality is Quality.best,
+        }
+        named = str(Path(prior).absolute()) if prior and Path(prior).is_file() else prior  # workers may be elsewhere
+        settings = Settings(quality=quality.value, prior=named, white=white)
+        _denoise_store(inputs, output, settings, sigma=sigma, workers=workers, force=force, others=others)
         return
-    if scheduler is not None or workers is not None:
-        raise typer.BadParameter("--scheduler and --workers are for zarr stores; leave them out")
+    if workers is not None:
+        raise typer.BadParameter("--workers is for zarr stores; leave it out")
     from heatprior import load
-    from heatprior.noise.profiles import NoiseProfile
-    from heatprior.restoration.adaptation import as_mixture
-    from heatprior.restoration.blending import AUTO
-    from heatprior.restoration.options import Options
 
-    level = noise_level(sigma)
-    if sigma is not None and noise is not NoiseKind.auto:
-        raise typer.BadParameter("--noise is for images whose noise is estimated; leave out --sigma, or --noise")
-    if noise_model is not None and (sigma is not None or noise is not NoiseKind.auto):
-        raise typer.BadParameter("--noise-model says what the noise is; leave out --sigma and --noise")
-    profile = None if noise_model is None else NoiseProfile.load(noise_model)
+    level = read_sigma(sigma)
+    if sigma is not None and noise != "auto":
+        raise typer.BadParameter("--sigma says how much noise there is; leave out --sigma, or --noise")
+    if strength != 1.0 and (sigma is not None or Path(noise).suffix):
+        raise typer.BadParameter("--strength is for noise that is estimated; leave it out, or give another --sigma")
+    kind = _read_noise(noise)
     check_white(white)
-    place = None if error is None else partial(errors_below, error=error, inputs=inputs, output=output)
-    todo = prepared(
-        inputs, output, compare=compare, read=(sigma, prior), skip_existing=skip_existing, force=force, beside=place
-    )
+    place = None if error is None else partial(error_path, error=error, inputs=inputs, output=output)
+    todo = prepare(
+        inputs, output, compare=compare, read=(sigma, prior, noise), skip_existing=skip_existing, force=force,
+        beside=place,
+    )  # fmt: skip
     if todo is None:
         return
-    say_if_compiling()
-    if adapt and prior == AUTO:
-        raise typer.BadParameter("--prior auto adapts where that helps; leave out --adapt")
-    model: Any = prior
-    if prior is not None and prior != AUTO:
-        model = as_mixture(load(prior)) if adapt else load(prior)
-    options = Options(profile or noise.value, quality, model, method.value, adapt, scales, white=white)
-    carry_out(todo, partial(denoise_file, request=Request(level, options, compare, place)), output)
+    announce_compiling()
+    settings = Settings(kind, quality.value, None if prior is None else load(prior), white=white, strength=strength)
+    run_jobs(todo, partial(denoise_file, request=Request(level, settings, compare, place)), output)
 
 
-def quality_of(fast: bool, best: bool) -> str:
-    """The word of the library for `--fast` and `--best`."""
-    if fast and best:
-        raise typer.BadParameter("--fast and --best exclude each other; give one of them, or none")
-    return "fast" if fast else "best" if best else "default"
+def _read_noise(noise: str) -> str | NoiseProfile:
+    """The kind of noise that --noise names, or the profile in the file that it names."""
+    from heatprior.noise.profiles import NoiseProfile
+
+    kinds = [kind.value for kind in NoiseKind]
+    if noise in kinds:
+        return noise
+    if not Path(noise).suffix:
+        raise typer.BadParameter(f"--noise is {noise!r}; expected {', '.join(kinds)}, or a noise profile (.json)")
+    return NoiseProfile.load(Path(noise))
+
+
+class Request(NamedTuple):
+    """How each image is denoised, and what is written."""
+
+    sigma: float | NDArray[Any] | None  # None: estimated
+    settings: Settings
+    compare: bool
+    error: Callable[[Job], Path] | None  # where the errors of an image go, if they are wanted
+
+
+class Result(NamedTuple):
+    """A denoised image, its noise if that was estimated, and the errors if they were asked for."""
+
+    pixels: NDArray[Any]
+    noise: NoiseReport | None
+    error: NDArray[Any] | None = None
+    predicted: PredictedPsnr | None = None
+
+
+def denoise_file(job: Job, progress: Callable[[float], None], request: Request) -> str:
+    """Read, denoise and write one image; returns a line that says what was done."""
+    from heatprior.images import check_writable, read_image, write_image
+
+    start = time.perf_counter()
+    image = read_image(job.source)
+    check_writable(job.target, image)
+    if request.error is not None:
+        check_writable(request.error(job), _error_image(image))
+    try:
+        with report_warnings(job.source):
+            result = _denoise(image, progress, request)
+    except InvalidInputError as error:
+        raise InvalidInputError(f"cannot denoise {job.source}: {error}") from error
+    if request.error is not None and result.error is not None:
+        # Before the image, which counts as done once it is there (--skip-existing).
+        make_folder(request.error(job).parent)
+        write_image(request.error(job), result.error, like=_error_image(image))
+    write_image(job.target, result.pixels, like=image)
+    surprise = None if request.error is None else _surprise(image, result, request)
+    if surprise is not None and surprise.reason:
+        typer.echo(f"heatprior: warning: {job.source}: {surprise.reason}; errors may be larger", err=True)
+    if request.compare:
+        _draw(image, result, None if surprise is None else surprise.p, picture_beside(job.target))
+    if result.noise is not None:
+        _report_doubts(job, image, result.noise)
+    seconds = time.perf_counter() - start
+    return f"wrote {job.target}: {image.describe()}, from {job.source}, {seconds:.1f} s{_describe_rest(result)}"
+
+
+def _denoise(image: ImageFile, progress: Callable[[float], None], request: Request) -> Result:
+    from heatprior.restoration import denoising, error_bars
+
+    settings = replace(request.settings, channel_axis=image.channel_axis)
+    if request.error is None:
+        return Result(*denoising.denoise_and_report(image.values(), request.sigma, settings, progress))
+    found = error_bars.denoise_with_error(image.values(), request.sigma, settings, progress)
+    return Result(found.pixels, found.noise, found.error, found.predicted)
+
+
+def _surprise(image: ImageFile, result: Result, request: Request) -> Surprise | None:
+    """How unlike photographs the image (of a stack, the middle one) is; None if that cannot be computed.
+
+    Colours are averaged, which divides the noise of one channel by the root of three.
+    """
+    import numpy as np
+
+    from heatprior.restoration.surprise import surprise
+
+    level = request.sigma if result.noise is None else result.noise.sigma
+    if level is None or (result.noise is not None and {"camera", "none"} & set(result.noise.models)):
+        return None
+    pixels = image.values()[_middle(image)]
+    grey, spread = (pixels.mean(axis=-1), 3.0**-0.5) if image.colour else (pixels, 1.0)
+    try:
+        return surprise(grey, float(np.median(level)) * spread, white=request.settings.white)
+    except InvalidInputError:  # it is smaller than a patch, say
+        return None
+
+
+def _error_image(image: ImageFile) -> ImageFile:
+    """An empty float image of the same size, of no particular format: missing pixels are NaN."""
+    import numpy as np
+
+    pixels = np.empty(image.pixels.shape, np.float32)
+    return replace(image, path=image.path.with_suffix(""), pixels=pixels, others=None, native=None, missing=None)
+
+
+def _describe_rest(result: Result) -> str:
+    """The noise and the expected PSNR, as far as they are known."""
+    words = "" if result.noise is None else f"; {_describe_noise(result.noise)}"
+    if result.predicted is not None and isfinite(result.predicted.psnr):
+        words += f"; expected PSNR {result.predicted.psnr:.1f} ± {result.predicted.stderr:.1f} dB"
+    return words
+
+
+def _report_doubts(job: Job, image: ImageFile, report: NoiseReport) -> None:
+    """Print what makes the estimated noise doubtful, each reason once for all channels."""
+    from heatprior.border.pixels import as_channels, in_unit_range
+    from heatprior.noise.channel_noise import doubts_of
+    from heatprior.noise.doubts import one_of_each
+
+    channels = as_channels(image.values(), image.channel_axis)
+    flat = channels.reshape(-1, *channels.shape[-2:])
+    found = [
+        doubt
+        for channel, pixels in zip(report.channels, flat, strict=True)
+        for doubt in doubts_of(channel, in_unit_range(pixels, report.white), PATCH)
+    ]
+    for doubt in one_of_each(found)[:1]:
+        typer.echo(f"heatprior: warning: {job.source}: {doubt}", err=True)
+
+
+def _describe_noise(report: NoiseReport) -> str:
+    """What was found, and what was done."""
+    return f"{report}; {'unchanged' if report.is_none else 'denoised'}"
+
+
+def _draw(image: ImageFile, result: Result, likeness: NDArray[Any] | None, path: Path) -> None:
+    """Draw the comparison; of a stack, of the middle image."""
+    from heatprior.pictures.panels import draw_denoising
+
+    middle = _middle(image)
+    error = None if result.error is None else result.error[middle]
+    draw_denoising(image.pixels[middle], result.pixels[middle], path, error=error, likeness=likeness)
+
+
+def _middle(image: ImageFile) -> tuple[int, ...]:
+    """The index of the middle image of a stack."""
+    frame = 3 if image.colour else 2
+    return tuple(count // 2 for count in image.pixels.shape[: image.pixels.ndim - frame])
+
+
+def _is_store(inputs: Sequence[Path], output: Path) -> bool:
+    """Whether a zarr store is read, or written."""
+    return any(
+        path.suffix == ".zarr" or any((path / mark).is_file() for mark in STORE_FILES) for path in (*inputs, output)
+    )
+
+
+def _denoise_store(
+    inputs: Sequence[Path],
+    output: Path,
+    settings: Settings,
+    *,
+    sigma: str | None,
+    workers: str | None,
+    force: bool,
+    others: dict[str, bool],
+) -> None:
+    """Denoise one store, or one TIFF into a store, block by block; `others` are options for files only."""
+    for name, given in others.items():
+        if given:
+            raise typer.BadParameter(
+                f"{name} needs the whole image, and a zarr store is denoised in blocks; leave it out"
+            )
+    if len(inputs) != 1:
+        raise typer.BadParameter("a zarr store is denoised by itself; give one input")
+    try:
+        from heatprior.large.files import denoise_store
+    except ImportError as error:
+        raise InvalidInputError(f"zarr stores need {error.name}; pip install 'heatprior[large]'") from error
+
+    announce_compiling()
+    scheduler, processes = _parse_workers(workers)
+    start = time.perf_counter()
+    with Bar() as bar:
+        done = denoise_store(
+            inputs[0], output, settings, _parse_sigma(sigma), scheduler=scheduler, workers=processes, force=force,
+            told=bar.show, shown=lambda address: typer.echo(f"dask dashboard: {address}", err=True),
+        )  # fmt: skip
+    seconds = time.perf_counter() - start
+    levels = "; ".join(
+        f"{name or 'noise'}: sigma {', '.join(f'{level:.4g}' for level in found)}"
+        for name, found in done.sigmas.items()
+    )
+    earlier = f", {done.found} of them by an earlier run" if done.found else ""
+    typer.echo(f"wrote {output}: {done.blocks} blocks{earlier}, from {inputs[0]}, {seconds:.1f} s; {levels}")
+
+
+def _parse_sigma(sigma: str | None) -> float | None:
+    try:
+        number = None if sigma is None else float(sigma)
+    except ValueError:
+        number = -1.0
+    if number is not None and not 0 < number < float("inf"):
+        raise typer.BadParameter(f"--sigma is {sigma!r}; for a zarr store expected a positive number")
+    return number
+
+
+def _parse_workers(workers: str | None) -> tuple[str | None, int | None]:
+    """The scheduler, or the number of processes, that --workers gives."""
+    if workers is None:
+        return None, None
+    if workers.isascii() and workers.isdigit() and int(workers) > 0:
+        return None, int(workers)
+    if "://" in workers:
+        return workers, None
+    raise typer.BadParameter(
+        f"--workers is {workers!r}; expected a number of processes, or the address of a dask scheduler (tcp://host:8786)"
+    )
+
+
+class Bar:
+    """A progress bar of blocks on a terminal."""
+
+    def __enter__(self) -> Bar:
+        self._bar: Any = None
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.close()
+
+    def show(self, done: int, count: int) -> None:
+        """Draw the bar; what an earlier run did does not count as speed."""
+        from tqdm import tqdm
+
+        if self._bar is None:
+            shape = "{percentage:3.0f} %|{bar}| {n_fmt}/{total_fmt} blocks, {rate_fmt}, {remaining} to go"
+            self._bar = tqdm(total=count, initial=done, leave=False, disable=None, unit=" blocks", bar_format=shape)
+        self._bar.update(done - self._bar.n)

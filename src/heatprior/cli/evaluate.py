@@ -7,27 +7,25 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from heatprior.cli.denoise import Adapt, Best, Fast, Method, Scales, quality_of
-from heatprior.cli.reports import say_if_compiling
+from heatprior.cli.batches import Quality, QualityOption, announce_compiling, check_output
 
 if TYPE_CHECKING:
     from heatprior.restoration.evaluation import Summary
 
-BSD68 = "bsd68"
 SOME_FAILED = 1
 LEVELS = [15.0, 25.0, 50.0, 100.0]
-EXAMPLES = """\b
+EXAMPLES = {
+    "evaluate": """\b
 Examples:
   heatprior evaluate photos                              255 sigma of 15, 25, 50 and 100
-  heatprior evaluate bsd68 --method eb -o bsd68.json     BSD68, wherever `heatprior data` finds it
+  heatprior evaluate photos --steps 1 -o photos.json     one step, and all figures as JSON
   heatprior evaluate photos --sigma 10 --limit 5 --prior mine.safetensors
 """
+}
 
 
 def evaluate(
-    images: Annotated[
-        str, typer.Argument(metavar="FOLDER", help="A folder of clean images, or the word bsd68 for that data set.")
-    ],
+    images: Annotated[Path, typer.Argument(metavar="FOLDER", help="A folder of clean images.")],
     *,
     sigma: Annotated[
         list[float],
@@ -36,17 +34,18 @@ def evaluate(
             help="Standard deviation of the noise, grey levels being 0 to 255 as in the literature; may be repeated.",
         ),
     ] = LEVELS,
-    fast: Fast = False,
-    best: Best = False,
+    quality: QualityOption = Quality.default,
     prior: Annotated[
         str | None,
-        typer.Option(metavar="PRIOR", help="A shipped prior by its name, or the path of a prior.  [default: tuned]"),
+        typer.Option(
+            metavar="PRIOR",
+            help="Name of a shipped prior, or path of a prior file.  [default: that of the quality]",
+        ),
     ] = None,
-    method: Annotated[
-        Method, typer.Option(help="Half-quadratic splitting, or one step of empirical Bayes.")
-    ] = Method.hqs,
-    adapt: Adapt = False,
-    scales: Scales = None,
+    steps: Annotated[
+        int | None,
+        typer.Option(metavar="1", min=1, max=1, help="One step of empirical Bayes at one scale, as in the paper."),
+    ] = None,
     limit: Annotated[int | None, typer.Option(metavar="N", min=1, help="Take the first N images only.")] = None,
     threads: Annotated[
         int, typer.Option(metavar="N", min=1, help="Cores to use; times are usually quoted for one.")
@@ -54,57 +53,41 @@ def evaluate(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="JSON", help="Write all figures to this file.")
     ] = None,
-    data: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Where bsd68 is.  [default: HEATPRIOR_DATA, or the cache]")
-    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace the output if it exists.")] = False,
 ) -> None:
     """Measure denoising on clean images.
 
-    Gaussian noise is added, image i of the sorted files having seed 1000 + i, and removed again; colours become grey.
-    PSNR and SSIM are means over the images, times the median.
+    Gaussian noise (seed 1000 + i for the i-th file) is added and removed again; colour images are converted to grey.
+    PSNR and SSIM are means over the images, times are medians.
     """
     from tqdm import tqdm
 
-    from heatprior import denoise as denoised
-    from heatprior import load
-    from heatprior.cli.outputs import check_output
-    from heatprior.data import bsds500
+    from heatprior import denoise, load
     from heatprior.data.datasets import folder_files
     from heatprior.data.trials import FIRST_SEED
     from heatprior.errors import HeatpriorError, InvalidInputError, OutputFileError
+    from heatprior.files import keep_apart
     from heatprior.records import write_record
-    from heatprior.restoration.adaptation import as_mixture
     from heatprior.restoration.evaluation import evaluate as measure
     from heatprior.restoration.evaluation import summarise
-    from heatprior.restoration.qualities import prior_name
-    from heatprior.restoration.recipes import EVERY_SCALE, usual_scales
+    from heatprior.restoration.presets import choose_prior
 
-    quality = quality_of(fast, best)
-    prior = prior or prior_name(quality, density=adapt)
+    prior = prior or choose_prior(quality.value)
     if output is not None:
         if output.suffix.lower() != ".json":
             raise OutputFileError(f"cannot write {output}: it must be a name that ends in .json")
         check_output(output, force=force)
-    found = bsds500.bsd68(data) if images == BSD68 else folder_files(Path(images))
+    found = folder_files(images)
     files = found[:limit]
-    say_if_compiling()
-    model = as_mixture(load(prior)) if adapt else load(prior)
-    used = scales or usual_scales(model, method.value)
+    if output is not None:
+        keep_apart([output], [*found, images, *filter(Path.is_file, [Path(prior)])])
+    announce_compiling()
+    model = load(prior)
     failures: list[HeatpriorError] = []
     with tqdm(total=len(files) * len(sigma), unit=" images", leave=False, disable=None) as bar:
         results = measure(
             files,
-            lambda noisy, level: denoised(
-                noisy,
-                level,
-                quality=quality,
-                prior=model,
-                method=method.value,
-                adapt=adapt,
-                scales=scales,
-                white=1.0,
-            ),
+            lambda noisy, level: denoise(noisy, level, quality=quality.value, prior=model, steps=steps, white=1.0),
             levels=sigma,
             threads=threads,
             report=lambda _: bar.update(),
@@ -116,18 +99,17 @@ def evaluate(
         raise InvalidInputError(f"none of the {len(files)} images of {images} can be used, see above")
     summary = summarise(results)
     word = "core" if threads == 1 else "cores"
+    schedule = "" if steps is None else ", one step"
     typer.echo(table(summary))
     count = len(files) - len(failures)
-    typer.echo(f"{count} of {len(found)} images of {images}, {prior}, {method.value}, {threads} {word}")
+    typer.echo(f"{count} of {len(found)} images of {images}, {prior}{schedule}, {threads} {word}")
     if output is not None:
         record = {
-            "images": images if images == BSD68 else Path(images).resolve().name,
+            "images": images.resolve().name,
             "count": count,
-            "quality": quality,
+            "quality": quality.value,
             "prior": prior,
-            "method": method.value,
-            "adapt": adapt,
-            "scales": "all" if used == EVERY_SCALE else used,
+            "steps": steps,
             "threads": threads,
             "first_seed": FIRST_SEED,
             "mean": [line._asdict() for line in summary],

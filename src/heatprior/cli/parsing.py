@@ -27,7 +27,7 @@ class QuickCommand(TyperCommand):
 
     def get_params(self, ctx: Any) -> list[Any]:
         """All options, that for help among them."""
-        return [_quickened(parameter) for parameter in super().get_params(ctx)]
+        return [_speed_up(parameter) for parameter in super().get_params(ctx)]
 
 
 class QuickGroup(TyperGroup):
@@ -35,10 +35,10 @@ class QuickGroup(TyperGroup):
 
     def get_params(self, ctx: Any) -> list[Any]:
         """Its options, that for help among them."""
-        return [_quickened(parameter) for parameter in super().get_params(ctx)]
+        return [_speed_up(parameter) for parameter in super().get_params(ctx)]
 
 
-def _quickened(parameter: Any) -> Any:
+def _speed_up(parameter: Any) -> Any:
     """The option, by which typer's own method is called only if need be; older releases do without pydantic."""
     if hasattr(parameter, "type_descriptor"):
         vars(parameter)["process_value"] = partial(_process_value, parameter)

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import fields
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from heatprior.cli.training import as_settings, bar_of_steps, checked_kind, draw, tell_skipped
 from heatprior.errors import OutputFileError, TrainingError
 from heatprior.kinds import KINDS, trainable
 
 if TYPE_CHECKING:
-    from heatprior.learning.runs import Run
+    from heatprior.data.datasets import SkippedFile
+    from heatprior.learning.runs import Run, Session
+    from heatprior.learning.training import LogEntry, StepReport
 
 INTERRUPTED = 130
 DEFAULT_KIND = "patch"
@@ -21,15 +25,18 @@ SIGMA_HELP = (
     "Standard deviation of the noise, grey levels being 0 to 1: train at this level only; for a mixture, the noise of "
     "the training images.  [mixture: 0.0]"
 )
-EXAMPLES = """\b
+MOST_SKIPPED_SHOWN = 5
+EXAMPLES = {
+    "train": """\b
 Examples:
   heatprior train photos -o mine                     7×7 patches of your images
   heatprior train photos -o mine --resume            resume after an interruption
-  heatprior train bsds500 -o paper15 --size 15 --steps 10000
+  heatprior train photos -o large --size 15 --steps 10000
   heatprior train photos -o quick --steps 200 --batch 1000
   heatprior train photos -o best --kind mixture      many bases; better and slower
   heatprior train noisy -o best --kind mixture --sigma 0.1   of images with noise
-"""
+""",
+}
 
 
 class Optimizer(StrEnum):
@@ -53,10 +60,17 @@ class NoiseDistribution(StrEnum):
     uniform = "uniform"
 
 
+def check_kind(kind: str | None) -> str | None:
+    """What `--kind` may be: the kinds that the table says how to train."""
+    if kind not in (None, *trainable()):
+        raise typer.BadParameter(f"{kind!r} is not one of {', '.join(map(repr, trainable()))}.")
+    return kind
+
+
 def train(
     images: Annotated[
         str | None,
-        typer.Argument(metavar="FOLDER", help="A folder of images, or the word bsds500 for the paper's training set."),
+        typer.Argument(metavar="FOLDER", help="A folder of images."),
     ] = None,
     *,
     output: Annotated[
@@ -66,7 +80,7 @@ def train(
         str | None,
         typer.Option(
             metavar="|".join(trainable()),
-            callback=checked_kind,
+            callback=check_kind,
             help="One basis and its experts, or a mixture of Gaussians.  [default: patch]",
         ),
     ] = None,
@@ -125,9 +139,6 @@ def train(
         str | None,
         typer.Option(metavar="FOLDER", help="Images to validate on.  [default: one in ten of the images, at most 8]"),
     ] = None,
-    data: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Where BSDS500 is.  [default: HEATPRIOR_DATA, or the cache]")
-    ] = None,
     checkpoint: Annotated[float, typer.Option(metavar="SECONDS", min=0, help="Time between checkpoints.")] = 30.0,
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on from the last checkpoint, with the settings of the run.")
@@ -139,9 +150,7 @@ def train(
     The run folder holds the settings (config.json), a log (log.csv, loss.png), a checkpoint, and at the end the prior
     (prior.safetensors, with a picture of it). Ctrl-C saves a checkpoint and exits; --resume goes on, bit-identically.
     """
-    from heatprior.learning import sessions
-    from heatprior.learning.interruption import interruptible
-    from heatprior.learning.runs import PRIOR, Run
+    from heatprior.learning.runs import PRIOR, Run, begin_run, interruptible, resume_run
 
     asked = {
         "size": size,
@@ -163,26 +172,25 @@ def train(
         "seed": seed,
     }
     asked = {name: value for name, value in asked.items() if value is not None}
-    place = str(data.resolve()) if data else None
     if resume:
         here = _kind_of_run(Run(output))
         settings = as_settings(here, asked)
-        session = sessions.resume(output, images, validation, data=place, kind=kind or here, asked=settings)
+        session = resume_run(output, images, validation, kind=kind or here, asked=settings)
     else:
         if images is None:
-            raise typer.BadParameter("missing FOLDER; give a folder of images, or bsds500")
+            raise typer.BadParameter("missing FOLDER; give a folder of images")
         if Run(output).exists() and not force:
             raise OutputFileError(
                 f"{output} holds a run already; add --resume to continue it, or --force to start over"
             )
         kind = kind or DEFAULT_KIND
         config = KINDS[kind].training_config()(**as_settings(kind, asked))
-        session = sessions.begin(output, config, images, validation, data=place, replace=force)
-    tell_skipped(session.material.skipped)
+        session = begin_run(output, config, images, validation, replace=force)
+    report_skipped(session.material.skipped)
     training = session.loop.training
-    with bar_of_steps(training.config.steps) as report, interruptible() as stop:
+    with show_steps(training.config.steps) as report, interruptible() as stop:
         prior = session.train(report=report, stop=stop, checkpoint_seconds=checkpoint)
-    draw(session)
+    draw_run(session)
     if prior is None:
         typer.echo(f"stopped after step {training.done} of {training.config.steps}; continue with")
         typer.echo(f"  heatprior train -o {output} --resume")
@@ -196,3 +204,80 @@ def _kind_of_run(run: Run) -> str:
     if not run.exists():
         raise TrainingError(f"{run.folder} holds no run; leave out --resume to start one")
     return run.settings().training.kind
+
+
+def as_settings(kind: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options as settings of that kind of prior; options of another kind are refused."""
+    config = KINDS[kind].training_config()
+    known = setting_names(kind)
+    settings = dict(options)
+    for short, names in config.shorthands.items():
+        if short in settings:
+            if any(name in settings for name in names):
+                raise typer.BadParameter(
+                    f"{_option(short)} stands for {' and '.join(map(_option, names))}; leave out one or the other"
+                )
+            settings |= dict.fromkeys(names, settings.pop(short))
+    for name in settings:
+        if name not in known:
+            other = next(other for other in trainable() if name in setting_names(other))
+            raise typer.BadParameter(
+                f"{_option(name)} belongs to --kind {other} and this is --kind {kind}; leave it out"
+            )
+    return settings
+
+
+def setting_names(kind: str) -> set[str]:
+    """The settings of the training of a kind of prior."""
+    return {field.name for field in fields(KINDS[kind].training_config())}
+
+
+def _option(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
+
+
+@contextmanager
+def show_steps(steps: int) -> Iterator[Callable[[StepReport | LogEntry], None]]:
+    """A progress bar over the steps, drawn on a terminal only, with the last log entry beside it."""
+    from tqdm import tqdm
+
+    from heatprior.learning.training import LogEntry
+
+    with tqdm(total=steps, unit=" steps", leave=False, disable=None) as bar:
+        words = {"loss": "", "held out": "", "psnr": ""}
+
+        def report(event: StepReport | LogEntry) -> None:
+            if isinstance(event, LogEntry):
+                words["loss"] = f"loss {event.loss:.4f}"
+                if event.log_likelihood is not None:
+                    words["held out"] = f"held out {-event.log_likelihood:.4f}"
+                if event.psnr:
+                    words["psnr"] = f"{'/'.join(f'{value:.2f}' for value in event.psnr)} dB"
+                bar.set_postfix_str(", ".join(filter(None, words.values())), refresh=False)
+            elif bar.n == 0:
+                bar.initial = event.step - 1  # steps of an earlier process do not count for the speed
+                bar.n = bar.initial
+                bar.update(1)
+            else:
+                bar.update(1)
+
+        yield report
+
+
+def draw_run(session: Session) -> None:
+    """How the training went, and the prior so far, into the run folder."""
+    from heatprior.pictures.figures import draw_log
+
+    folder, training = session.run.folder, session.loop.training
+    rows = session.run.log().rows()
+    if rows:
+        draw_log(rows, folder / "loss.png")
+    KINDS[training.config.kind].drawing()(training.prior(session.card), folder / training.config.picture)
+
+
+def report_skipped(skipped: Sequence[SkippedFile]) -> None:
+    """Files that could not be used, the first few by name."""
+    for file in skipped[:MOST_SKIPPED_SHOWN]:
+        typer.echo(f"skipped: {file.reason}", err=True)
+    if len(skipped) > MOST_SKIPPED_SHOWN:
+        typer.echo(f"skipped: {len(skipped) - MOST_SKIPPED_SHOWN} more files", err=True)

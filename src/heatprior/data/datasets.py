@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from heatprior.arrays import FloatArray
 from heatprior.errors import ImageFileError, InvalidInputError
 from heatprior.images import SUFFIXES, image_files, read_grey
-from heatprior.kernels.training_patches import cut_patches
+from heatprior.kernels.patches import cut_patches
 
 MOST_DEVIATIONS = 10.0  # by which noisy pixels may leave [0, 1]: Gaussian noise does not reach that far
 
@@ -47,10 +47,11 @@ def folder_files(folder: Path) -> list[Path]:
 def read_images(files: Sequence[Path], size: int, sigma: float = 0.0) -> ImageSet:
     """The images of these files that can be read and hold a patch of `size`×`size`; the others are listed.
 
-    Float images beyond [0, 1] are refused rather than skipped: most likely all of them are in other units. Images that
-    have noise of standard deviation `sigma` may go beyond as far as that takes them.
+    Float images beyond [0, 1] are skipped, too; if most images are so, all are refused: they are in other units, most
+    likely. Images that have noise of standard deviation `sigma` may go beyond as far as that takes them.
     """
     usable = ImageSet([], [], [])
+    beyond: list[InvalidInputError] = []
     for path in files:
         try:
             image = read_grey(path)
@@ -61,9 +62,16 @@ def read_images(files: Sequence[Path], size: int, sigma: float = 0.0) -> ImageSe
             reason = f"{path} is too small: {image.shape[0]}×{image.shape[1]} pixels"
             usable.skipped.append(SkippedFile(path, reason))
             continue
-        _check_range(image, str(path), sigma)
+        try:
+            _check_range(image, str(path), sigma)
+        except InvalidInputError as error:
+            beyond.append(error)
+            usable.skipped.append(SkippedFile(path, str(error)))
+            continue
         usable.images.append(image)
         usable.files.append(path)
+    if len(beyond) > len(usable.images):
+        raise beyond[0]
     if not usable.images:
         first = f"; {usable.skipped[0].reason}" if usable.skipped else ""
         raise InvalidInputError(

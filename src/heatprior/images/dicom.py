@@ -13,13 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatprior.errors import ImageFileError, OutputFileError
-from heatprior.images.limits import check_size
-from heatprior.images.missing import part_missing
-from heatprior.images.model import Format, ImageFile
-from heatprior.images.scaling import Scale
+from heatprior.images.decoding import COPIES, available_memory, check_inflated, check_size
+from heatprior.images.model import ImageFile, Scale, find_missing
 
 GREY = ("MONOCHROME1", "MONOCHROME2")
-COLOUR = ("RGB", "YBR_FULL", "YBR_FULL_422", "YBR_ICT", "YBR_RCT")
+HALVED = "YBR_FULL_422"  # with half as many colours as brightnesses
+COLOUR = ("RGB", "YBR_FULL", HALVED, "YBR_ICT", "YBR_RCT")
+PREAMBLE = 132  # bytes, "DICM" included
+MOST_INFLATED = 1 << 32  # bytes, where the system does not say what memory is free
 
 
 class Origin(NamedTuple):
@@ -30,24 +31,33 @@ class Origin(NamedTuple):
 
 
 def read(path: Path) -> ImageFile:
-    """The image in units: Hounsfield and the like, by RescaleSlope and RescaleIntercept."""
+    """Read an image in its units (Hounsfield and the like), by RescaleSlope and RescaleIntercept."""
     import pydicom  # noqa: PLC0415 (an extra, and slow to import)
 
+    _check_deflated(path)
     about = pydicom.dcmread(path)
     kind = str(about.get("PhotometricInterpretation", "none"))
-    if "PixelData" not in about or kind not in GREY + COLOUR:
+    if "PixelData" not in about:
+        raise ImageFileError("it holds no pixels, or pixels of floats; give a DICOM with a picture")
+    if kind not in GREY + COLOUR:
         raise ImageFileError(f"it holds no picture that is grey or RGB (its kind is {kind}); convert it")
     bits, used = int(about.BitsAllocated), int(about.BitsStored)
     if bits not in (8, 16, 32) or not 0 < used <= bits:
         raise ImageFileError(f"it has {bits} bits per pixel, {used} used; expected 8, 16 or 32")
     dtype = np.dtype(f"{'i' if about.PixelRepresentation else 'u'}{bits // 8}")
     shape = [int(about.get(name) or 1) for name in ("NumberOfFrames", "Rows", "Columns", "SamplesPerPixel")]
-    plain = not about.file_meta.TransferSyntaxUID.is_compressed
-    check_size(math.prod(shape) * dtype.itemsize, path.stat().st_size, *([1] if plain else []))
-    stored = about.pixel_array
+    syntax = about.file_meta.TransferSyntaxUID
+    plain = not (syntax.is_compressed or syntax.is_deflated)
+    declared = math.prod(shape) * dtype.itemsize
+    if plain and kind == HALVED:
+        declared = declared * 2 // 3
+    check_size(declared, path.stat().st_size, *([1] if plain else []))
+    stored = _decode(about)
     colour = kind in COLOUR
-    if stored.dtype != dtype or (colour and dtype != np.uint8):
+    if stored.dtype != dtype:
         raise ImageFileError(f"its pixels are {stored.dtype} where {dtype} was declared; convert it")
+    if colour and dtype.kind != "u":
+        raise ImageFileError(f"its colours are {dtype}; expected numbers without a sign: convert it")
     if colour:
         scale = Scale.of(dtype)
         stored = _as_rgb(about, stored)
@@ -55,13 +65,10 @@ def read(path: Path) -> ImageFile:
         scale = Scale.of(dtype, _number(about, "RescaleSlope", 1.0), _number(about, "RescaleIntercept", 0.0), used)
         stored = np.clip(stored, scale.low, scale.high)  # bits beyond the used ones once held overlays
     padding = None if colour else about.get("PixelPaddingValue")
-    pixels, missing = part_missing(
+    pixels, missing = find_missing(
         np.ascontiguousarray(scale.values(stored)), None if padding is None else scale.number(float(padding))
     )
-    white = abs(scale.slope) * ((1 << used) - 1)
-    return ImageFile(
-        path, pixels, colour, None, native=Origin(path.resolve(), scale), missing=missing, full_scale=white
-    )
+    return ImageFile(path, pixels, colour, None, native=Origin(path.resolve(), scale), missing=missing)
 
 
 def write(path: Path, pixels: NDArray[Any], like: ImageFile) -> NDArray[Any] | None:
@@ -75,19 +82,58 @@ def write(path: Path, pixels: NDArray[Any], like: ImageFile) -> NDArray[Any] | N
         about = pydicom.dcmread(origin)
     except FileNotFoundError as error:
         raise OutputFileError(f"{origin} is gone; its header was to hold the result") from error
-    stored = scale.stored(pixels)
-    about.PixelData = stored.astype(stored.dtype.newbyteorder("<")).tobytes() + b"\0" * (stored.nbytes % 2)
+    stored = scale.encode(pixels)
+    little = bool(about.file_meta.TransferSyntaxUID.is_little_endian)  # a header is not turned into the other order
+    order = stored.dtype.newbyteorder("<" if little else ">")
+    about.PixelData = stored.astype(order).tobytes() + b"\0" * (stored.nbytes % 2)
     about["PixelData"].VR = "OW" if stored.itemsize > 1 else "OB"
     about["PixelData"].is_undefined_length = False
     if like.colour:
         about.PhotometricInterpretation, about.PlanarConfiguration = "RGB", 0
-    about.file_meta.TransferSyntaxUID = pydicom.uid.ExplicitVRLittleEndian
+    uids = pydicom.uid
+    about.file_meta.TransferSyntaxUID = uids.ExplicitVRLittleEndian if little else uids.ExplicitVRBigEndian
     _derive(about)
-    about.save_as(path, little_endian=True, implicit_vr=False, enforce_file_format=True, overwrite=True)
+    if any(element.VR is None for element in about.values()):  # of files that are not encoded as they say, too
+        list(about.iterall())  # looks up what each element is
+    about.save_as(path, little_endian=little, implicit_vr=False, enforce_file_format=True, overwrite=True)
     if scale.values_dtype.kind == "f":
         kept = np.ascontiguousarray(scale.values(stored))
-        return kept if like.missing is None else like.missing.left_out(kept)
+        return kept if like.missing is None else like.missing.blank(kept)
     return None
+
+
+def _decode(about: Any) -> NDArray[Any]:
+    """The stored numbers, in the byte order of this machine."""
+    syntax = about.file_meta.TransferSyntaxUID
+    try:
+        stored = about.pixel_array
+    except (RuntimeError, NotImplementedError) as error:
+        if not syntax.is_compressed:
+            raise
+        why = " ".join(str(error).split())
+        known = "" if "missing dependencies" in why else f" ({why[-120:]})"
+        raise ImageFileError(
+            f"its compression, {syntax.name}, is beyond what is installed{known}: pip install 'pylibjpeg[all]', or "
+            "save it without compression"
+        ) from error
+    return np.asarray(stored, stored.dtype.newbyteorder("="))
+
+
+def _check_deflated(path: Path) -> None:
+    """Refuse a deflated file that inflates to more than memory holds, before pydicom does."""
+    from pydicom.filereader import read_file_meta_info  # noqa: PLC0415
+
+    about = read_file_meta_info(path)
+    if not getattr(about.get("TransferSyntaxUID"), "is_deflated", False):
+        return
+    start = PREAMBLE + 12 + int(about.get("FileMetaInformationGroupLength") or 0)
+    free = available_memory()
+    with path.open("rb") as file:
+        file.seek(start)
+        try:
+            check_inflated(file.read(), MOST_INFLATED if free is None else free // COPIES, raw=True)
+        except ImageFileError:
+            raise ImageFileError("it inflates to more than memory holds; cut it into parts") from None
 
 
 def _derive(about: Any) -> None:
@@ -113,16 +159,3 @@ def _as_rgb(about: Any, stored: NDArray[Any]) -> NDArray[Any]:
 def _number(about: Any, name: str, default: float) -> float:
     value = about.get(name)
     return default if value is None or value == "" else float(value)
-
-
-FORMAT = Format(
-    name="DICOM",
-    suffixes=(".dcm", ".dicom"),
-    signature=rb"(?s).{128}DICM",
-    read=read,
-    write=write,
-    stacks=True,
-    free=False,
-    package="pydicom",
-    extra="dicom",
-)

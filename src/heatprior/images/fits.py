@@ -15,10 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatprior.errors import ImageFileError, OutputFileError
-from heatprior.images.limits import check_size
-from heatprior.images.missing import part_missing
-from heatprior.images.model import Format, ImageFile
-from heatprior.images.scaling import Scale
+from heatprior.images.decoding import check_size
+from heatprior.images.model import ImageFile, Scale, find_missing
 
 TYPES = {8: ">u1", 16: ">i2", 32: ">i4", -32: ">f4", -64: ">f8"}  # by BITPIX
 CARD = 80  # bytes of a line of a header
@@ -36,12 +34,12 @@ class Origin(NamedTuple):
 
 
 def read(path: Path) -> ImageFile:
-    """The only image of the file."""
+    """Read the only image of the file."""
     from astropy.io import fits  # noqa: PLC0415 (an extra, and slow to import)
 
     _check_lengths(path)
     with fits.open(path, memmap=False, lazy_load_hdus=False, do_not_scale_image_data=True) as parts:
-        number, header = _the_image(parts)
+        number, header = _find_image(parts)
         scale = Scale.of(
             np.dtype(TYPES[header["BITPIX"]]), _number(header, "BSCALE", 1.0), _number(header, "BZERO", 0.0)
         )
@@ -50,7 +48,7 @@ def read(path: Path) -> ImageFile:
         stored = np.asarray(parts[number].data)
         blank = header.get("BLANK") if scale.dtype.kind != "f" else None
     values = np.ascontiguousarray(scale.values(stored))
-    pixels, missing = part_missing(values, None if blank is None else scale.number(float(blank)))
+    pixels, missing = find_missing(values, None if blank is None else scale.number(float(blank)))
     return ImageFile(path, pixels, False, native=Origin(path.resolve(), number, scale), missing=missing)
 
 
@@ -62,7 +60,7 @@ def write(path: Path, pixels: NDArray[Any], like: ImageFile) -> NDArray[Any] | N
         fits.PrimaryHDU(pixels).writeto(path, overwrite=True)
         return None
     origin, number, scale = like.native
-    stored = scale.stored(pixels)
+    stored = scale.encode(pixels)
     try:
         with fits.open(origin, memmap=False, do_not_scale_image_data=True) as parts:
             place = parts[number].fileinfo()["datLoc"]
@@ -77,7 +75,7 @@ def write(path: Path, pixels: NDArray[Any], like: ImageFile) -> NDArray[Any] | N
             parts[number].add_checksum()
     if scale.values_dtype.kind == "f" and scale.dtype.kind != "f":
         kept = np.ascontiguousarray(scale.values(stored))
-        return kept if like.missing is None else like.missing.left_out(kept)
+        return kept if like.missing is None else like.missing.blank(kept)
     return None
 
 
@@ -92,7 +90,7 @@ def _check_lengths(path: Path) -> None:
                 )
 
 
-def _the_image(parts: Any) -> tuple[int, Any]:
+def _find_image(parts: Any) -> tuple[int, Any]:
     from astropy.io import fits  # noqa: PLC0415
 
     found = []
@@ -116,17 +114,3 @@ def _number(header: Any, name: str, default: float) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ImageFileError(f"its {name} is {value!r}, no number; get a fresh copy")
     return float(value)
-
-
-FORMAT = Format(
-    name="FITS",
-    suffixes=(".fits", ".fit", ".fts"),
-    signature=rb"SIMPLE  =",
-    read=read,
-    write=write,
-    dtypes=tuple(np.dtype(name) for name in ("uint8", "uint16", "uint32", "int16", "int32", "float32", "float64")),
-    colour=False,
-    stacks=True,
-    package="astropy",
-    extra="fits",
-)

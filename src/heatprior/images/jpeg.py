@@ -12,9 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatprior.errors import ImageFileError
-from heatprior.images import metadata
-from heatprior.images.model import Carried, Format, ImageFile
-from heatprior.images.pillow import opened
+from heatprior.images.decoding import open_image, read_metadata
+from heatprior.images.model import ImageFile, Metadata
 
 QUALITY = 95
 SCAN, COMMENT = 0xDA, 0xFE
@@ -35,26 +34,26 @@ class Segments(NamedTuple):
 
 
 def read(path: Path) -> ImageFile:
-    """The image, its segments of metadata in `native`."""
+    """Read a JPEG; its segments of metadata are in `native`."""
     content = path.read_bytes()
-    with opened(content, "JPEG", 3 * EXPANSION) as image:  # the first of several pictures is the picture
-        carried = metadata.carried(image.info)
-        kept = tuple(_kept(content, carried))
+    with open_image(content, "JPEG", 3 * EXPANSION) as image:  # the first of several pictures is the picture
+        metadata = read_metadata(image.info)
+        kept = tuple(_select_segments(content, metadata))
         if image.mode == "CMYK":
-            return ImageFile(path, np.array(image.convert("RGB")), True, None, carried._replace(icc=None))
+            return ImageFile(path, np.array(image.convert("RGB")), True, None, metadata._replace(icc=None))
         if image.mode not in ("L", "RGB"):
             raise ImageFileError(f"its colours are {image.mode}; convert it to RGB")
-        return ImageFile(path, np.array(image), image.mode == "RGB", None, carried, Segments(kept))
+        return ImageFile(path, np.array(image), image.mode == "RGB", None, metadata, Segments(kept))
 
 
 def write(path: Path, pixels: NDArray[Any], like: ImageFile) -> None:
-    """Write `pixels` at high quality, colour as fine as brightness, with what `like` carries."""
+    """Write `pixels` at high quality, without chroma subsampling, with the metadata of `like`."""
     from PIL import Image  # noqa: PLC0415
 
-    carried = {} if isinstance(like.native, Segments) else like.carried._asdict()
-    carried = {{"icc": "icc_profile"}.get(name, name): value for name, value in carried.items() if value is not None}
+    metadata = {} if isinstance(like.native, Segments) else like.metadata._asdict()
+    metadata = {{"icc": "icc_profile"}.get(name, name): value for name, value in metadata.items() if value is not None}
     packed = BytesIO()
-    Image.fromarray(pixels).save(packed, "JPEG", quality=QUALITY, subsampling=0, **carried)
+    Image.fromarray(pixels).save(packed, "JPEG", quality=QUALITY, subsampling=0, **metadata)
     content = packed.getvalue()
     if isinstance(like.native, Segments):
         segments = list(_segments(content))
@@ -64,13 +63,13 @@ def write(path: Path, pixels: NDArray[Any], like: ImageFile) -> None:
     path.write_bytes(content)
 
 
-def _kept(content: bytes, carried: Carried) -> Iterator[bytes]:
+def _select_segments(content: bytes, metadata: Metadata) -> Iterator[bytes]:
     """The segments of metadata that stay: not those of which Pillow could make nothing."""
     for marker, segment in _segments(content):
         data = segment[4:]
         if marker in APPLICATIONS and marker != ADOBE and not data.startswith(PICTURES):
-            broken = (data.startswith(EXIF) and carried.exif is None) or (
-                data.startswith(PROFILE) and carried.icc is None
+            broken = (data.startswith(EXIF) and metadata.exif is None) or (
+                data.startswith(PROFILE) and metadata.icc is None
             )
             if not broken:
                 yield segment
@@ -94,14 +93,3 @@ def _segments(content: bytes) -> Iterator[tuple[int, bytes]]:
             return
         yield marker, segment
         place += 2 + length
-
-
-FORMAT = Format(
-    name="JPEG",
-    suffixes=(".jpg", ".jpeg"),
-    signature=rb"\xff\xd8",
-    read=read,
-    write=write,
-    dtypes=(np.dtype(np.uint8),),
-    lossy=True,
-)

@@ -1,79 +1,102 @@
-"""What an image file holds: its pixels as they are, and what must come along when they are written again."""
+"""An image as read from a file: its pixels, and everything that must accompany them when they are written again.
+
+Missing pixels: a file may declare a value that stands for none (GDAL_NODATA, BLANK, padding), and floats may be
+infinite. Among floats such pixels become NaN, which is what missing means everywhere else; integers cannot say it, so
+a mask does. Written again, each is what it was. A valid pixel never takes the value that stands for none: it moves to
+the next one, as in gdalwarp.
+
+Stored numbers: value = slope · stored + intercept, as FITS, DICOM and NIfTI have it. Where that gives whole numbers
+(slope 1), values are integers; else floats, which are rounded to what can be stored when they are written.
+"""
 
 from __future__ import annotations
 
-import logging
-import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from heatprior.errors import ImageFileError, OutputFileError
-from heatprior.images.missing import Missing
+from heatprior.arrays import ChannelAxis
+from heatprior.errors import ImageFileError
 
 DTYPES = tuple(
     np.dtype(name) for name in ("uint8", "uint16", "uint32", "int16", "int32", "float16", "float32", "float64")
 )
+INTEGERS = tuple(np.dtype(name) for name in ("uint8", "uint16", "int16", "uint32", "int32"))  # by size
 
 
-class Carried(NamedTuple):
-    """What belongs to a picture in any format: colour profile, EXIF (as in JPEG, from "Exif" on), dots per inch."""
+class Metadata(NamedTuple):
+    """Metadata that every format knows: colour profile, EXIF (as in JPEG, from "Exif" on), dots per inch."""
 
     icc: bytes | None = None
     exif: bytes | None = None
     dpi: tuple[float, float] | None = None
 
 
-NOTHING = Carried()
+NO_METADATA = Metadata()
+
+
+class Missing(NamedTuple):
+    """Where pixels are missing, their values in the file (in the order of the mask), and the value that marks them."""
+
+    mask: NDArray[np.bool_]
+    values: NDArray[Any]
+    marker: Any = None
+
+    def put_back(self, pixels: NDArray[Any]) -> NDArray[Any]:
+        """A copy of `pixels` in which missing pixels are as they were in the file, and no others look missing."""
+        whole = np.array(pixels)
+        if self.marker is not None:
+            _avoid(whole, self.marker)
+        whole[self.mask] = self.values
+        return whole
+
+    def blank(self, pixels: NDArray[Any]) -> NDArray[Any]:
+        """`pixels` as a reader returns them: floats with NaN for missing pixels, integers unchanged."""
+        if pixels.dtype.kind != "f":
+            return pixels
+        return np.where(self.mask, pixels.dtype.type(np.nan), pixels)
 
 
 @dataclass(frozen=True)
 class ImageFile:
     """An image as read: pixels (…, H, W), or (…, H, W, 3) if `colour`, in the file's own type and units.
 
-    `others` (…, H, W, n) are samples that are no brightness, such as transparency: they stay as they are. `native` is
-    what only the module of its format understands; it makes a file of the same format complete. `missing` are the
-    pixels that the file says are none (NaN among floats), and `full_scale` is what the file declares.
+    `others` (…, H, W, n) are samples other than brightness, such as transparency: they are passed through. `native` is
+    whatever else the format's module needs to write a complete file of the same format. `missing` are the pixels that
+    the file declares invalid (NaN among floats). `multiplied_by` is the sample among `others` by which the pixels are
+    multiplied, as TIFF may have its transparency; None if by none.
     """
 
     path: Path
     pixels: NDArray[Any]
     colour: bool
     others: NDArray[Any] | None = None
-    carried: Carried = NOTHING
+    metadata: Metadata = NO_METADATA
     native: object = None
     missing: Missing | None = None
-    full_scale: float | None = None
+    multiplied_by: int | None = None
 
     @property
-    def channel_axis(self) -> int | None:
-        """Where red, green and blue are, if they are."""
-        return self.pixels.ndim - 1 if self.colour else None
+    def channel_axis(self) -> ChannelAxis:
+        """The axis of red, green and blue; none for grey images, () for stacks of them, which may look like colours."""
+        return self.pixels.ndim - 1 if self.colour else () if self.pixels.ndim > 2 else None
 
     @property
     def is_stack(self) -> bool:
-        """Whether there is more than one picture."""
+        """Whether there is more than one image."""
         return self.pixels.ndim > (3 if self.colour else 2)
 
     @property
     def has_gaps(self) -> bool:
-        """Whether these are integers some of which stand for missing pixels."""
+        """Whether the pixels are integers some of which stand for missing ones."""
         return self.missing is not None and self.pixels.dtype.kind != "f" and bool(self.missing.mask.any())
 
-    @property
-    def white(self) -> float | None:
-        """Full scale of `values()`, where the file or its type declares it and the values themselves do not."""
-        if self.full_scale is None and self.has_gaps:
-            return float(np.iinfo(self.pixels.dtype).max)
-        return self.full_scale
-
     def values(self) -> NDArray[Any]:
-        """The pixels with NaN for missing ones: themselves, or as floats if they are integers of which some are."""
+        """The pixels with NaN for missing ones: unchanged, or as floats if some of the integers are missing."""
         if self.missing is None or not self.has_gaps:
             return self.pixels
         return np.where(self.missing.mask, np.nan, self.pixels).astype(self.values_dtype)
@@ -86,123 +109,161 @@ class ImageFile:
         return np.dtype(np.float32 if self.pixels.dtype.itemsize < 4 else np.float64)
 
     def describe(self) -> str:
-        """Size, kind and type in a few words."""
+        """Size, colour and type in a few words."""
         shape = self.pixels.shape[:-1] if self.colour else self.pixels.shape
         size = f"{shape[-2]}×{shape[-1]}"
         count = f"{'×'.join(str(side) for side in shape[:-2])} images of " if self.is_stack else ""
         return f"{count}{size} pixels, {'colour' if self.colour else 'grey'}, {self.pixels.dtype}"
 
     def samples(self, pixels: NDArray[Any]) -> NDArray[Any]:
-        """`pixels` with the other samples beside them again: (…, H, W), or (…, H, W, channels)."""
+        """`pixels` joined with `others` again: (…, H, W), or (…, H, W, channels)."""
         if self.others is None:
             return pixels
         return np.concatenate([pixels if self.colour else pixels[..., None], self.others], axis=-1)
 
+    def divide(self, pixels: NDArray[Any]) -> NDArray[Any]:
+        """`pixels` without the transparency by which they are multiplied; where nothing is to be seen they are 0."""
+        if self.others is None or self.multiplied_by is None:
+            return pixels
+        alpha = self.others[..., self.multiplied_by].astype(np.float64)
+        alpha = alpha[..., None] if self.colour else alpha
+        full = 1.0 if pixels.dtype.kind == "f" else np.iinfo(pixels.dtype).max
+        plain = np.divide(pixels * float(full), alpha, out=np.zeros(pixels.shape), where=alpha > 0)
+        return plain.astype(pixels.dtype) if full == 1.0 else np.rint(np.clip(plain, 0, full)).astype(pixels.dtype)
 
-@dataclass(frozen=True)
-class Format:
-    """A kind of file: how it is known, read and written, and what it can hold.
+    def enlarge(self, factor: int) -> ImageFile:
+        """An empty image `factor` times as wide and high, which keeps profile, EXIF and resolution only."""
+        sides = tuple(range(self.pixels.ndim))[-3:-1] if self.colour else tuple(range(self.pixels.ndim))[-2:]
+        shape = [factor * n if axis in sides else n for axis, n in enumerate(self.pixels.shape)]
+        others = self.others
+        if others is not None:
+            others = np.repeat(np.repeat(others, factor, axis=-3), factor, axis=-2)
+        dpi = self.metadata.dpi
+        return replace(
+            self,
+            path=self.path.with_suffix(""),
+            pixels=np.empty(shape, self.pixels.dtype),
+            others=others,
+            metadata=self.metadata._replace(dpi=dpi and (factor * dpi[0], factor * dpi[1])),
+            native=None,
+            missing=None,
+        )
 
-    `signature` is a regular expression that the first bytes match. `write` returns the pixels as they must come back,
-    if it had to round them, else None. `others` is how many samples a pixel may have beside its brightness, `package`
-    what must be installed. A format that is not `free` is written only from a file of its own kind.
-    """
-
-    name: str
-    suffixes: tuple[str, ...]
-    signature: bytes
-    read: Callable[[Path], ImageFile]
-    write: Callable[[Path, NDArray[Any], ImageFile], NDArray[Any] | None]
-    dtypes: tuple[np.dtype[Any], ...] = DTYPES
-    colour: bool = True
-    stacks: bool = False
-    others: int = 0
-    lossy: bool = False
-    free: bool = True
-    package: str | None = None
-    extra: str | None = None
-
-    def objection(self, image: ImageFile, *, own: bool) -> str | None:
-        """Why the image does not go into this format, or None if it does; `own`: it comes from one."""
-        if own:  # as it came, so it goes, whatever others may write
-            return None
-        if not self.free:
-            return f"{self.name} is written from {self.name} only"
-        others = 0 if image.others is None else image.others.shape[-1]
-        objections = {
-            f"{self.name} holds one image, not a stack": image.is_stack and not self.stacks,
-            f"{self.name} cannot hold {image.pixels.dtype}": image.pixels.dtype not in self.dtypes,
-            f"{self.name} cannot hold colours": image.colour and not self.colour,
-            f"{self.name} cannot hold its transparency": others > self.others,
-        }
-        return next((objection for objection, holds in objections.items() if holds), None)
+    def __repr__(self) -> str:
+        return f"ImageFile({str(self.path)!r}, {self.describe()})"
 
 
-ANY_NUMBER = 1 << 16  # of other samples
-
-
-def parted(samples: NDArray[Any], brightness: int) -> tuple[NDArray[Any], bool, NDArray[Any] | None]:
-    """Samples (…, H, W, n), of which the first `brightness` (1 or 3) are no transparency, as pixels, colour, others."""
+def split_samples(samples: NDArray[Any], brightness: int) -> tuple[NDArray[Any], bool, NDArray[Any] | None]:
+    """Pixels, whether they are colours, and the rest of samples (…, H, W, n), the first 1 or 3 being brightness."""
     colour = brightness == 3
     pixels = samples[..., :3] if colour else samples[..., 0]
     return np.ascontiguousarray(pixels), colour, samples[..., brightness:] if samples.shape[-1] > brightness else None
 
 
 def check_type(dtype: np.dtype[Any]) -> None:
-    """Refuse pixels that have no known scale."""
+    """Refuse types of pixels that are not supported."""
     if dtype.newbyteorder("=") not in DTYPES:
         names = ", ".join(str(known) for known in DTYPES)
         raise ImageFileError(f"pixels of type {dtype} have no known scale; expected one of {names}: convert it")
 
 
-@contextmanager
-def explaining(path: Path) -> Iterator[None]:
-    """Whatever a decoder raises on a damaged file, as one line that names the file."""
-    with silent_decoders():
-        try:
-            yield
-        except OutputFileError:
-            raise
-        except ImageFileError as error:
-            message = " ".join(str(error).split())
-            if str(path) not in message:
-                message = f"cannot read {path}: {message}"
-            raise ImageFileError(message) from error
-        except MemoryError as error:
-            raise ImageFileError(
-                f"cannot read {path}: it takes more memory than there is; cut it into parts"
-            ) from error
-        except Exception as error:  # decoders raise all sorts: OSError, SyntaxError, struct.error, zlib.error, …
-            raise ImageFileError(f"cannot read {path}: {_reason(error)}") from error
+def find_missing(pixels: NDArray[Any], nodata: float | None = None) -> tuple[NDArray[Any], Missing | None]:
+    """`pixels`, with NaN for missing ones if they are floats, and the `Missing` that undoes it, or None."""
+    marker = _as_pixel(nodata, pixels.dtype)
+    mask = None
+    if pixels.dtype.kind == "f" and not _is_finite(pixels):
+        mask = np.isinf(pixels)
+    if marker is not None:
+        marked = pixels == marker
+        mask = marked if mask is None else mask | marked
+    if mask is None or (marker is None and not mask.any()):
+        return pixels, None
+    missing = Missing(mask, pixels[mask], marker)
+    return missing.blank(pixels), missing
 
 
-def _reason(error: Exception) -> str:
-    """What is wrong with a file, and how to mend it."""
-    if isinstance(error, FileNotFoundError):
-        return "there is no such file; check its name"
-    if isinstance(error, IsADirectoryError):
-        return "it is a folder; give a file in it"
-    if isinstance(error, PermissionError):
-        return "it may not be read; change its permissions"
-    text = " ".join(str(error).split())
-    text = text if len(text) <= 200 else f"{text[:200]}…"  # some quote the whole file
-    return f"it is damaged or no image ({type(error).__name__}: {text}); get a fresh copy"
+def _is_finite(pixels: NDArray[Any]) -> bool:
+    """Whether all pixels are finite, without allocating a mask."""
+    with np.errstate(invalid="ignore"):
+        return bool(np.isfinite([np.min(pixels), np.max(pixels)]).all())
 
 
-@contextmanager
-def silent_decoders() -> Iterator[None]:
-    """No grumbling of decoders about metadata that plays no role here."""
-    loggers = [logging.getLogger(name) for name in ("tifffile", "PIL", "pydicom", "nibabel.global")]
-    before = [logger.propagate for logger in loggers]
-    nowhere = logging.NullHandler()
-    for logger in loggers:  # and those below them, such as PIL.TiffImagePlugin, which `disabled` would let speak
-        logger.propagate = False
-        logger.addHandler(nowhere)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        for logger, propagated in zip(loggers, before, strict=True):
-            logger.propagate = propagated
-            logger.removeHandler(nowhere)
+def _as_pixel(value: float | None, dtype: np.dtype[Any]) -> Any:
+    """The value in the type of the pixels, or None if no pixel can have it."""
+    if value is None or not np.isfinite(value):  # NaN and infinities are missing anyhow
+        return None
+    if dtype.kind == "f":
+        with np.errstate(over="ignore"):
+            pixel = dtype.type(value)
+        return pixel if np.isfinite(pixel) else None
+    limits = np.iinfo(dtype)
+    return dtype.type(int(value)) if value == int(value) and limits.min <= value <= limits.max else None
+
+
+def _avoid(pixels: NDArray[Any], marker: Any) -> None:
+    """Move pixels off `marker`, in place, by the least step towards zero, or up from it."""
+    here = pixels == marker
+    if not here.any():
+        return
+    if pixels.dtype.kind == "f":
+        pixels[here] = np.nextafter(marker, pixels.dtype.type(0 if marker else 1))
+    else:
+        pixels[here] = marker - 1 if marker > 0 else marker + 1
+
+
+class Scale(NamedTuple):
+    """Slope, intercept, and the type (of either byte order) and range of the stored numbers."""
+
+    slope: float
+    intercept: float
+    dtype: np.dtype[Any]
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, dtype: np.dtype[Any], slope: float = 1.0, intercept: float = 0.0, bits: int | None = None) -> Scale:
+        """The scale of a type, or of an integer type of which only some `bits` are used."""
+        if not (math.isfinite(slope) and math.isfinite(intercept) and slope != 0):
+            raise ImageFileError(f"its values are {slope:g} x + {intercept:g}, which is no scale; get a fresh copy")
+        if dtype.kind == "f":
+            return cls(slope, intercept, dtype, -math.inf, math.inf)
+        limits = np.iinfo(dtype)
+        bits = bits or limits.bits
+        signed = dtype.kind == "i"
+        low, high = (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if signed else (0, (1 << bits) - 1)
+        return cls(slope, intercept, dtype, max(low, limits.min), min(high, limits.max))
+
+    @property
+    def values_dtype(self) -> np.dtype[Any]:
+        """The type of the values: integers if all are whole and fit."""
+        native = self.dtype.newbyteorder("=")
+        if self.slope == 1 and self.intercept == 0:
+            return native if native.kind == "f" or native in INTEGERS else np.dtype(np.float64)
+        if self.dtype.kind != "f" and self.slope == 1 and self.intercept == int(self.intercept):
+            least, most = self.low + self.intercept, self.high + self.intercept
+            for dtype in INTEGERS:
+                if np.iinfo(dtype).min <= least and most <= np.iinfo(dtype).max:
+                    return dtype
+        return np.dtype(np.float32 if self.dtype.itemsize <= 2 else np.float64)
+
+    def values(self, stored: NDArray[Any]) -> NDArray[Any]:
+        """Values of stored numbers."""
+        dtype = self.values_dtype
+        if self.slope == 1 and self.intercept == 0:
+            return stored.astype(dtype, copy=False)
+        if dtype.kind != "f":
+            return (stored.astype(np.int64) + int(self.intercept)).astype(dtype)
+        return (stored * np.float64(self.slope) + self.intercept).astype(dtype)
+
+    def encode(self, values: NDArray[Any]) -> NDArray[Any]:
+        """The numbers that can be stored nearest to `values`."""
+        if self.slope == 1 and self.intercept == 0 and values.dtype == self.dtype.newbyteorder("="):
+            return values.astype(self.dtype, copy=False)
+        numbers = (values.astype(np.float64) - self.intercept) / self.slope
+        if self.dtype.kind == "f":
+            return numbers.astype(self.dtype)
+        return np.rint(np.clip(np.nan_to_num(numbers), self.low, self.high)).astype(self.dtype)
+
+    def number(self, value: float) -> float:
+        """The value of one stored number."""
+        return value * self.slope + self.intercept

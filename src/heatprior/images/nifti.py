@@ -12,10 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatprior.errors import ImageFileError
-from heatprior.images.limits import check_size
-from heatprior.images.missing import part_missing
-from heatprior.images.model import Format, ImageFile, check_type
-from heatprior.images.scaling import Scale
+from heatprior.images.decoding import check_size
+from heatprior.images.model import ImageFile, Scale, check_type, find_missing
 
 GZIP = b"\x1f\x8b"
 EXPANSION = 1032  # of deflate
@@ -31,10 +29,10 @@ class Origin(NamedTuple):
 
 
 def read(path: Path) -> ImageFile:
-    """The volume in its units; x is the column of a slice, y its row."""
+    """Read a volume in its units; x is the column of a slice, y its row."""
     content = path.read_bytes()
     if content.startswith(GZIP):
-        content = _unpacked(content)
+        content = _unpack(content)
     header = _header(content)
     size, start = _size(header), int(header.get_data_offset())
     check_size(size, len(content) - start, expansion=1)
@@ -45,7 +43,7 @@ def read(path: Path) -> ImageFile:
     slope, intercept = header.get_slope_inter()
     scale = Scale.of(header.get_data_dtype(), 1.0 if slope is None else slope, 0.0 if slope is None else intercept)
     stored = np.frombuffer(content, scale.dtype, math.prod(shape), start).reshape(shape)
-    pixels, missing = part_missing(np.array(scale.values(stored)))
+    pixels, missing = find_missing(np.array(scale.values(stored)))
     origin = Origin(content[:start], content[start + size :], scale)
     return ImageFile(path, pixels, False, native=origin, missing=missing)
 
@@ -56,7 +54,7 @@ def write(path: Path, pixels: NDArray[Any], like: ImageFile) -> NDArray[Any] | N
 
     if isinstance(like.native, Origin):
         before, after, scale = like.native
-        stored = scale.stored(pixels)
+        stored = scale.encode(pixels)
         content = before + np.ascontiguousarray(stored).tobytes() + after
     else:
         scale = Scale.of(pixels.dtype)
@@ -68,8 +66,8 @@ def write(path: Path, pixels: NDArray[Any], like: ImageFile) -> NDArray[Any] | N
     return None
 
 
-def _unpacked(content: bytes) -> bytes:
-    """The contents of a packed file, no more of them than its header announces."""
+def _unpack(content: bytes) -> bytes:
+    """Decompress a file, no further than its header announces."""
     with gzip.open(BytesIO(content)) as file:
         header = _header(file.read(LONGEST_HEADER))
         whole = _size(header) + int(header.get_data_offset())
@@ -93,17 +91,3 @@ def _size(header: Any) -> int:
     if min(header.get_data_shape(), default=0) < 0 or header.get_data_offset() < header.single_vox_offset:
         raise ImageFileError("its header is damaged; get a fresh copy")
     return int(math.prod(header.get_data_shape())) * int(header.get_data_dtype().itemsize)
-
-
-FORMAT = Format(
-    name="NIfTI",
-    suffixes=(".nii", ".nii.gz"),
-    signature=rb"(?s)\x1f\x8b|.{344}n\+1\0|....n\+2\0",
-    read=read,
-    write=write,
-    dtypes=tuple(np.dtype(name) for name in ("uint8", "uint16", "uint32", "int16", "int32", "float32", "float64")),
-    colour=False,
-    stacks=True,
-    package="nibabel",
-    extra="nifti",
-)

@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatprior.errors import ImageFileError
-from heatprior.images.limits import check_size
-from heatprior.images.missing import part_missing
-from heatprior.images.model import ANY_NUMBER, Format, ImageFile, check_type, parted
+from heatprior.images.decoding import check_size
+from heatprior.images.model import ImageFile, check_type, find_missing, split_samples
 
 
 class Stored(NamedTuple):
@@ -37,7 +36,7 @@ def read_array(path: Path) -> NDArray[Any]:
 
 
 def read(path: Path) -> ImageFile:
-    """The image, its byte order in `native`."""
+    """Read an array as an image; its byte order is in `native`."""
     array = read_array(path)
     check_type(array.dtype)
     if array.ndim < 2 or 0 in array.shape:
@@ -46,8 +45,8 @@ def read(path: Path) -> ImageFile:
     array = np.ascontiguousarray(array, array.dtype.newbyteorder("="))
     colour, others = False, None
     if array.ndim == 3 and array.shape[2] in (3, 4) and min(array.shape[:2]) > array.shape[2]:
-        array, colour, others = parted(array, 3)
-    pixels, missing = part_missing(array)
+        array, colour, others = split_samples(array, 3)
+    pixels, missing = find_missing(array)
     return ImageFile(path, pixels, colour, others, native=native, missing=missing)
 
 
@@ -58,14 +57,3 @@ def write(path: Path, pixels: NDArray[Any], like: ImageFile) -> None:
     with path.open("wb") as file:  # not by numpy.save, which hides why a disk does not take more
         np.lib.format.write_array_header_1_0(file, np.lib.format.header_data_from_array_1_0(samples))
         file.write(samples.data)
-
-
-FORMAT = Format(
-    name=".npy",
-    suffixes=(".npy",),
-    signature=rb"\x93NUMPY",
-    read=read,
-    write=write,
-    stacks=True,
-    others=ANY_NUMBER,
-)

@@ -16,9 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatprior.errors import ImageFileError
-from heatprior.images import metadata
-from heatprior.images.model import Carried, Format, ImageFile, parted
-from heatprior.images.pillow import opened
+from heatprior.images.decoding import EXIF, is_exif, is_profile, open_image, read_metadata
+from heatprior.images.model import ImageFile, Metadata, split_samples
 
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
 GREY, RGB, GREY_ALPHA, RGB_ALPHA = 0, 2, 4, 6
@@ -42,17 +41,17 @@ class Chunks(NamedTuple):
 
 
 def read(path: Path) -> ImageFile:
-    """The image, its chunks in `native`."""
+    """Read a PNG; its chunks of metadata are in `native`."""
     content = path.read_bytes()
-    with opened(content, "PNG", EXPANSION, sample=1 if content[DEPTH] <= 8 else 2) as image:
-        samples = _samples(content, image)
-        carried = metadata.carried(image.info)
-    pixels, colour, others = parted(samples, 3 if samples.shape[-1] >= 3 else 1)
-    return ImageFile(path, pixels, colour, others, carried, Chunks(tuple(_kept(content))))
+    with open_image(content, "PNG", EXPANSION, sample=1 if content[DEPTH] <= 8 else 2) as image:
+        samples = _read_samples(content, image)
+        metadata = read_metadata(image.info)
+    pixels, colour, others = split_samples(samples, 3 if samples.shape[-1] >= 3 else 1)
+    return ImageFile(path, pixels, colour, others, metadata, Chunks(tuple(_select_chunks(content))))
 
 
 def write(path: Path, pixels: NDArray[Any], like: ImageFile) -> None:
-    """Write `pixels` with what `like` carries."""
+    """Write `pixels` with the metadata of `like`."""
     samples = like.samples(pixels)
     samples = samples if samples.ndim == 3 else samples[..., None]
     height, width, count = samples.shape
@@ -60,24 +59,24 @@ def write(path: Path, pixels: NDArray[Any], like: ImageFile) -> None:
     with path.open("wb") as file:
         file.write(SIGNATURE)
         _put(file, b"IHDR", header)
-        for name, data in like.native.kept if isinstance(like.native, Chunks) else _made(like.carried):
+        for name, data in like.native.kept if isinstance(like.native, Chunks) else _make_chunks(like.metadata):
             _put(file, name, data)
         packer = zlib.compressobj(6)
-        for rows in _filtered(samples):
+        for rows in _filter_rows(samples):
             if packed := packer.compress(rows):
                 _put(file, b"IDAT", packed)
         _put(file, b"IDAT", packer.flush())
         _put(file, b"IEND", b"")
 
 
-def _samples(content: bytes, image: Any) -> NDArray[Any]:
+def _read_samples(content: bytes, image: Any) -> NDArray[Any]:
     """Samples (H, W, channels) with all their bits."""
     depth, kind = content[DEPTH], content[DEPTH + 1]
     if depth == 16:
         if "transparency" in image.info:
             raise ImageFileError("one of its colours stands for transparency; save it with an alpha channel")
         if kind != GREY:
-            return _sixteen_bits(content, kind)
+            return _read_sixteen_bits(content, kind)
         return np.asarray(image).astype(np.uint16)[..., None]
     see_through = "transparency" in image.info
     grey = image.mode in ("1", "L", "LA")
@@ -88,31 +87,31 @@ def _samples(content: bytes, image: Any) -> NDArray[Any]:
     return samples if samples.ndim == 3 else samples[..., None]
 
 
-def _sixteen_bits(content: bytes, kind: int) -> NDArray[np.uint16]:
+def _read_sixteen_bits(content: bytes, kind: int) -> NDArray[np.uint16]:
     if kind == GREY_ALPHA:  # stored as four bytes per pixel are in 8 bits: read it as that
         header = content[16:24] + bytes([8, RGB_ALPHA]) + content[26:29]
         disguised = content[:16] + header + struct.pack(">I", zlib.crc32(b"IHDR" + header)) + content[33:]
-        return np.ascontiguousarray(_decoded(disguised, "RGBA")).view(">u2").astype(np.uint16)
+        return np.ascontiguousarray(_decode(disguised, "RGBA")).view(">u2").astype(np.uint16)
     mode = "RGB" if kind == RGB else "RGBA"
     # The unpackers keep what is the high byte in their own byte order.
-    high, low = _decoded(content, f"{mode};16B"), _decoded(content, f"{mode};16L")
+    high, low = _decode(content, f"{mode};16B"), _decode(content, f"{mode};16L")
     return np.left_shift(high, 8, dtype=np.uint16) | low
 
 
-def _decoded(content: bytes, unpacker: str) -> NDArray[np.uint8]:
-    with opened(content, "PNG", EXPANSION) as image:
+def _decode(content: bytes, unpacker: str) -> NDArray[np.uint8]:
+    with open_image(content, "PNG", EXPANSION) as image:
         image.tile = [(*tile[:3], unpacker) for tile in image.tile]  # tuples; named ones since Pillow 11
         return np.asarray(image)
 
 
-def _kept(content: bytes) -> Iterator[tuple[bytes, bytes]]:
+def _select_chunks(content: bytes) -> Iterator[tuple[bytes, bytes]]:
     """The chunks that stay: sound ones, of which all but texts come once."""
     once = set()
     for name, data in _chunks(content):
         if name in TEXTS:
             if _is_text(name, data):
                 yield name, data
-        elif name not in once and _is_sound(name, data):
+        elif name not in once and _is_valid(name, data):
             once.add(name)
             yield name, data
 
@@ -131,14 +130,14 @@ def _chunks(content: bytes) -> Iterator[tuple[bytes, bytes]]:
         place += 12 + length
 
 
-def _is_sound(name: bytes, data: bytes) -> bool:
+def _is_valid(name: bytes, data: bytes) -> bool:
     if name in LENGTHS:
         return len(data) == LENGTHS[name] and (name != b"pHYs" or data[8] <= 1)
     if name == b"eXIf":
-        return metadata.is_exif(metadata.EXIF + data)
+        return is_exif(EXIF + data)
     if name == b"iCCP":
         keyword, _, packed = data.partition(b"\0")
-        return 0 < len(keyword) <= LONGEST_KEYWORD and metadata.is_profile(_unfolded(packed))
+        return 0 < len(keyword) <= LONGEST_KEYWORD and is_profile(_inflate(packed))
     return False
 
 
@@ -147,16 +146,16 @@ def _is_text(name: bytes, data: bytes) -> bool:
     if not (zero and 0 < len(keyword) <= LONGEST_KEYWORD):
         return False
     if name == b"zTXt":
-        return _unfolded(rest) is not None
+        return _inflate(rest) is not None
     if name == b"iTXt":
         parts = rest[2:].split(b"\0", 2)  # language, translated keyword, text
         if len(parts) < 3 or rest[0] > 1:
             return False
-        return rest[0] == 0 or _unfolded(rest[1:2] + parts[2]) is not None
+        return rest[0] == 0 or _inflate(rest[1:2] + parts[2]) is not None
     return True
 
 
-def _unfolded(packed: bytes) -> bytes | None:
+def _inflate(packed: bytes) -> bytes | None:
     """What is behind the method of compression, 0 for deflate; None if it is anything else, damaged, or too much."""
     inflater = zlib.decompressobj()
     try:
@@ -166,22 +165,22 @@ def _unfolded(packed: bytes) -> bytes | None:
     return data if inflater.eof else None
 
 
-def _made(carried: Carried) -> Iterator[tuple[bytes, bytes]]:
+def _make_chunks(metadata: Metadata) -> Iterator[tuple[bytes, bytes]]:
     """The chunks for an image that was no PNG."""
-    if carried.icc:
-        yield b"iCCP", b"ICC profile\0\0" + zlib.compress(carried.icc)
-    if carried.dpi:
-        per_metre = [round(float(dots) / METRES_PER_INCH) for dots in carried.dpi]
+    if metadata.icc:
+        yield b"iCCP", b"ICC profile\0\0" + zlib.compress(metadata.icc)
+    if metadata.dpi:
+        per_metre = [round(float(dots) / METRES_PER_INCH) for dots in metadata.dpi]
         yield b"pHYs", struct.pack(">IIB", *per_metre, 1)
-    if carried.exif:
-        yield b"eXIf", carried.exif.removeprefix(b"Exif\0\0")
+    if metadata.exif:
+        yield b"eXIf", metadata.exif.removeprefix(b"Exif\0\0")
 
 
 def _put(file: BinaryIO, name: bytes, data: bytes) -> None:
     file.write(struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data)))
 
 
-def _filtered(samples: NDArray[Any]) -> Iterator[bytes]:
+def _filter_rows(samples: NDArray[Any]) -> Iterator[bytes]:
     """Rows as they are packed: each byte less the one of its left, upper or upper left neighbour that Paeth chooses."""
     step = samples.shape[2] * samples.itemsize
     above = np.zeros((1, samples.shape[1] * step + step), np.int16)
@@ -196,14 +195,3 @@ def _filtered(samples: NDArray[Any]) -> Iterator[bytes]:
         changes = (rows[:, step:] - nearest).astype(np.uint8)  # modulo 256
         yield np.pad(changes, ((0, 0), (1, 0)), constant_values=PAETH).tobytes()
         above = rows[-1:]
-
-
-FORMAT = Format(
-    name="PNG",
-    suffixes=(".png",),
-    signature=rb"\x89PNG\r\n\x1a\n",
-    read=read,
-    write=write,
-    dtypes=(np.dtype(np.uint8), np.dtype(np.uint16)),
-    others=1,
-)

@@ -8,24 +8,52 @@ do those of palettes, inks (CMYK) and fewer bits than 8, which become colours an
 from __future__ import annotations
 
 import shutil
+import struct
+import zlib
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from heatprior.errors import ImageFileError, OutputFileError
-from heatprior.images import metadata, tiff_pixels
-from heatprior.images.missing import part_missing
-from heatprior.images.model import ANY_NUMBER, Carried, Format, ImageFile, check_type, parted
-from heatprior.images.tiff_layout import check_directories, check_pages
+from heatprior.images.decoding import (
+    EXPANSION,
+    SMALL,
+    check_inflated,
+    check_size,
+    exif_of,
+    is_profile,
+    open_image,
+    orientation_of,
+    silence_stderr,
+    valid_dpi,
+)
+from heatprior.images.model import ImageFile, Metadata, check_type, find_missing, split_samples
 
 MIN_IS_WHITE, MIN_IS_BLACK, RGB, PALETTE, INKS, Y_CB_CR = 0, 1, 2, 3, 5, 6
-TRANSPARENCY = (1, 2)  # kinds of extra samples: alpha, multiplied into the colours or not
+MULTIPLIED, PLAIN = 1, 2  # kinds of extra samples: alpha, multiplied into the colours or not
 ICC_PROFILE, X_RESOLUTION, Y_RESOLUTION, RESOLUTION_UNIT, ORIENTATION = 34675, 282, 283, 296, 274
 GDAL_NODATA = 42113  # text: the value of pixels that are missing
 UNDEFINED, SHORT = 7, 3  # the types of bytes that only some know how to read, and of numbers of two bytes
 INCHES = {2: 1.0, 3: 2.54}  # of the unit of resolution: 2 is the inch, 3 the centimetre
+# Strips and tiles of pixels
+DEFLATE = 8
+NO_PREDICTOR, DIFFERENCES = 1, 2
+COMPRESSION, PHOTOMETRIC, PREDICTOR = 259, 262, 317
+Y_CB_CR_COEFFICIENTS, SUBSAMPLING, REFERENCE_BLACK_WHITE = 529, 530, 532
+STRIP_OFFSETS, STRIP_LENGTHS, TILE_OFFSETS, TILE_LENGTHS = 273, 279, 324, 325
+# Directories
+CLASSIC, BIG = 42, 43
+NO_COMPRESSION = 1
+DEFLATES = (8, 32946)  # two numbers for the same
+JPEGS = (6, 7, 34892)  # the old way, the new one, and that of DNG
+ENTRY = {CLASSIC: 12, BIG: 20}
+MOST_TAGS = 4096
+HARMLESS = 100 << 20  # bytes that compressed pixels may unfold to beyond what is declared
 
 
 class Origin(NamedTuple):
@@ -38,25 +66,23 @@ class Origin(NamedTuple):
 
 
 def read(path: Path) -> ImageFile:
-    """The image or the stack of images; where it comes from in `native`. Pixels are brightness: 0 is black."""
+    """Read an image or a stack; `native` is its origin. Pixels are brightness: 0 is black."""
     from tifffile import TiffFile  # noqa: PLC0415 (slow to import)
 
-    check_directories(path)
+    _check_directories(path)
     with TiffFile(path) as file:
-        series = tiff_pixels.alike(file)
+        series = _find_series(file)
         page = series[0].keyframe
-        carried = _carried(page)
+        metadata = _read_metadata(page)
         if _is_indirect(page, file):
-            pixels, colour = tiff_pixels.read_converted(path, [one for part in series for one in part.pages])
-            pixels = pixels.reshape(
-                tiff_pixels.shape_of(series)[: -1 if "S" in series[0].axes else None] + (3,) * colour
-            )
+            pixels, colour = _read_converted(path, [one for part in series for one in part.pages])
+            pixels = pixels.reshape(_shape_of(series)[: -1 if "S" in series[0].axes else None] + (3,) * colour)
             return ImageFile(
-                path, pixels, colour, None, carried._replace(icc=None) if page.photometric == INKS else carried
+                path, pixels, colour, None, metadata._replace(icc=None) if page.photometric == INKS else metadata
             )
         _check_page(series[0], page)
-        check_pages(path, series)
-        samples, axes = tiff_pixels.read(path, file, series), tiff_pixels.axes_of(series)
+        _check_pages(path, series)
+        samples, axes = _read_pixels(path, file, series), _axes_of(series)
         brightness = _brightness(page, file, samples.shape[axes.index("S")] if "S" in axes else 1)
         nodata = _nodata(page)
     samples = samples.astype(samples.dtype.newbyteorder("="), copy=False)
@@ -69,9 +95,9 @@ def read(path: Path) -> ImageFile:
     if origin.sample_axis is not None and brightness is None:  # channels of their own: independent images
         samples = np.moveaxis(samples, origin.sample_axis, 0)
     elif origin.sample_axis is not None:
-        samples, colour, others = parted(np.moveaxis(samples, origin.sample_axis, -1), brightness or 1)
-    pixels, missing = part_missing(samples, nodata)
-    return ImageFile(path, pixels, colour, others, carried, origin, missing)
+        samples, colour, others = split_samples(np.moveaxis(samples, origin.sample_axis, -1), brightness or 1)
+    pixels, missing = find_missing(samples, nodata)
+    return ImageFile(path, pixels, colour, others, metadata, origin, missing, _multiplied_by(page, others))
 
 
 def write(path: Path, pixels: NDArray[Any], like: ImageFile) -> None:
@@ -93,15 +119,32 @@ def write(path: Path, pixels: NDArray[Any], like: ImageFile) -> None:
         raise OutputFileError(f"{origin} is gone; its copy was to hold the result") from error
     if _stamp(origin) != stamp:
         raise OutputFileError(f"{origin} has changed since it was read; begin again")
-    tiff_pixels.replace(path, samples)
+    _replace_pixels(path, samples)
 
 
 def _is_indirect(page: Any, file: Any) -> bool:
-    """Whether samples stand for colours rather than being them, or are packed: Pillow unfolds those."""
+    """Whether samples are palette indices, inks, YCbCr or packed bits, which Pillow converts."""
     if page.photometric in (MIN_IS_WHITE, MIN_IS_BLACK):
         return page.bitspersample in (1, 2, 4) and page.samplesperpixel == 1
     narrow = page.bitspersample <= 8
+    if page.photometric == Y_CB_CR and page.compression not in JPEGS:  # decoders of JPEG give RGB
+        if not narrow or not _is_usual_y_cb_cr(page):
+            raise ImageFileError("its colours are YCbCr of another kind than in JPEG; convert it to RGB")
+        return True
     return narrow and (page.photometric == INKS or (page.photometric == PALETTE and not file.is_imagej))
+
+
+def _is_usual_y_cb_cr(page: Any) -> bool:
+    """Whether YCbCr has as many colours as brightnesses, and the coefficients and range of JPEG."""
+    luma, ends = _value(page, Y_CB_CR_COEFFICIENTS), _value(page, REFERENCE_BLACK_WHITE)
+    found = [
+        None if numbers is None else [a / b for a, b in zip(numbers[::2], numbers[1::2], strict=True)]
+        for numbers in (luma, ends)
+    ]
+    usual = ([0.299, 0.587, 0.114], [0.0, 255.0, 128.0, 255.0, 128.0, 255.0])
+    return tuple(page.subsampling or (2, 2)) == (1, 1) and all(
+        own is None or np.allclose(own, right, atol=1e-3) for own, right in zip(found, usual, strict=True)
+    )
 
 
 def _check_page(series: Any, page: Any) -> None:
@@ -119,15 +162,21 @@ def _brightness(page: Any, file: Any, samples: int) -> int | None:
         return 3
     # ImageJ keeps a colour table for showing beside grey values.
     if photometric in (MIN_IS_WHITE, MIN_IS_BLACK) or (photometric == PALETTE and file.is_imagej):
-        transparent = samples == 2 and any(int(kind) in TRANSPARENCY for kind in page.extrasamples)
+        transparent = samples == 2 and any(int(kind) in (MULTIPLIED, PLAIN) for kind in page.extrasamples)
         return 1 if transparent or samples == 1 else None
     raise ImageFileError(f"its colours are {getattr(page.photometric, 'name', photometric)}; convert it to RGB or grey")
 
 
-def _carried(page: Any) -> Carried:
+def _multiplied_by(page: Any, others: NDArray[Any] | None) -> int | None:
+    """Which of the other samples the colours are multiplied by, if any."""
+    kinds = [int(kind) for kind in page.extrasamples][: 0 if others is None else others.shape[-1]]
+    return kinds.index(MULTIPLIED) if MULTIPLIED in kinds else None
+
+
+def _read_metadata(page: Any) -> Metadata:
     icc, turned = _value(page, ICC_PROFILE), _value(page, ORIENTATION)
-    exif = metadata.exif_of(int(turned)) if isinstance(turned, int) else None
-    return Carried(icc if isinstance(icc, bytes) and metadata.is_profile(icc) else None, exif, _dots_per_inch(page))
+    exif = exif_of(int(turned)) if isinstance(turned, int) else None
+    return Metadata(icc if isinstance(icc, bytes) and is_profile(icc) else None, exif, _dots_per_inch(page))
 
 
 def _nodata(page: Any) -> float | None:
@@ -142,7 +191,7 @@ def _dots_per_inch(page: Any) -> tuple[float, float] | None:
     unit = INCHES.get(int(_value(page, RESOLUTION_UNIT) or 1))
     across, down = _value(page, X_RESOLUTION), _value(page, Y_RESOLUTION)
     try:
-        return None if unit is None else metadata.sound_dpi([dots[0] / dots[1] * unit for dots in (across, down)])
+        return None if unit is None else valid_dpi([dots[0] / dots[1] * unit for dots in (across, down)])
     except (TypeError, IndexError, ZeroDivisionError):
         return None
 
@@ -160,7 +209,7 @@ def _stamp(path: Path) -> tuple[int, int]:
 def _write_plain(path: Path, samples: NDArray[Any], like: ImageFile) -> None:
     from tifffile import imwrite  # noqa: PLC0415
 
-    icc, turned = like.carried.icc, metadata.orientation_of(like.carried.exif)
+    icc, turned = like.metadata.icc, orientation_of(like.metadata.exif)
     several = like.colour or like.others is not None
     count = (samples.shape[-1] - (3 if like.colour else 1)) if several else 0
     tags: list[tuple[int, int, int, Any, bool]] = [(ICC_PROFILE, UNDEFINED, len(icc), icc, True)] if icc else []
@@ -170,21 +219,265 @@ def _write_plain(path: Path, samples: NDArray[Any], like: ImageFile) -> None:
         samples,
         photometric="rgb" if like.colour else "minisblack",
         planarconfig="contig" if several else None,
-        extrasamples=["unassalpha"] * count or None,
-        resolution=like.carried.dpi,
-        resolutionunit="INCH" if like.carried.dpi else None,
+        extrasamples=["assocalpha" if k == like.multiplied_by else "unassalpha" for k in range(count)] or None,
+        resolution=like.metadata.dpi,
+        resolutionunit="INCH" if like.metadata.dpi else None,
         extratags=tags,
         software=False,
         metadata=None,
     )
 
 
-FORMAT = Format(
-    name="TIFF",
-    suffixes=(".tif", ".tiff"),
-    signature=rb"II[*+]\0|MM\0[*+]",
-    read=read,
-    write=write,
-    stacks=True,
-    others=ANY_NUMBER,
-)
+def _find_series(file: Any) -> list[Any]:
+    """The series of the file's image or stack; several series of one kind are a stack written image by image."""
+    series = list(file.series)
+    if not series:
+        raise ImageFileError("it holds no image; get a fresh copy")
+    kinds = {(one.shape, one.axes, one.dtype, one.keyframe.photometric, one.keyframe.bitspersample) for one in series}
+    if len(kinds) > 1:
+        raise ImageFileError(f"it holds {len(series)} images of different kinds; save one per file")
+    for one in series:
+        if len(one.levels) > 1 or one.is_multifile or any(page is None for page in one.pages):
+            raise ImageFileError(
+                "it is a pyramid of sizes, lacks pages, or is one of several files; save it as one image"
+            )
+    return series
+
+
+def _shape_of(series: list[Any]) -> tuple[int, ...]:
+    """The shape of all series together."""
+    shape: tuple[int, ...] = tuple(series[0].shape)
+    return shape if len(series) == 1 else (len(series), *shape)
+
+
+def _axes_of(series: list[Any]) -> str:
+    """The axes of all series together."""
+    return str(series[0].axes) if len(series) == 1 else f"Q{series[0].axes}"
+
+
+def _read_pixels(path: Path, file: Any, series: list[Any]) -> NDArray[Any]:
+    """All pixels of the series, in the shape of all together."""
+    pages = [page.aspage() for one in series for page in one.pages]
+    for page in pages:
+        if page.shaped != pages[0].shaped or page.dtype != pages[0].dtype:
+            raise ImageFileError("its pages differ in size or type; save one image per file")
+        _check_segments(file.filehandle, page)
+    try:
+        if len(series) == 1:
+            return np.asarray(series[0].asarray())
+        samples = np.empty(_shape_of(series), series[0].dtype)
+        for place, one in zip(samples, series, strict=True):
+            place[...] = one.asarray()
+        return samples
+    except (ValueError, ImportError) as error:
+        if "imagecodecs" not in str(error) and not isinstance(error, ImportError):
+            raise
+    # A compression that is tifffile's with a further package only: LZW, JPEG, … Pillow knows them, for fewer types.
+    page = pages[0]
+    if page.dtype == np.uint8 or page.samplesperpixel == 1:
+        return _read_with_pillow(path, series)
+    raise _unknown(page)
+
+
+def _read_converted(path: Path, pages: Sequence[Any]) -> tuple[NDArray[Any], bool]:
+    """Pages of palettes, inks or few bits as colours (pages, H, W, 3) or grey (pages, H, W), and which of the two."""
+    found, colour = [], False
+    with open_image(path, "TIFF") as image, silence_stderr():
+        size = image.width * image.height * 3 * len(pages)
+        check_size(size, path.stat().st_size)
+        for page in pages:
+            image.seek(page.index)
+            colour = image.mode not in ("1", "L")
+            found.append(np.asarray(image.convert("RGB" if colour else "L")))
+    return np.stack(found), colour
+
+
+def _replace_pixels(path: Path, samples: NDArray[Any]) -> None:
+    """Replace the pixels of the TIFF at `path` by `samples`, in the shape of all its series."""
+    from tifffile import TiffFile  # noqa: PLC0415 (slow to import)
+
+    with TiffFile(path, mode="r+") as file:
+        series = _find_series(file)
+        if _shape_of(series) != samples.shape:
+            raise ImageFileError(f"{path} has the shape {_shape_of(series)}, not {samples.shape}")
+        stored = series[0].dtype.newbyteorder(file.byteorder)
+        pages = [page.aspage() for one in series for page in one.pages]
+        pieces = samples[None] if len(series) == 1 else samples
+        if all(one.dataoffset is not None for one in series):  # in one piece each, nothing else in between
+            places = [(one.dataoffset, piece.nbytes) for one, piece in zip(series, pieces, strict=True)]
+            if not _overlap(places, pages, file.filehandle.size):
+                for (place, _), piece in zip(places, pieces, strict=True):
+                    _put(file.filehandle, place, piece, stored)
+                return
+        apart = samples.reshape(len(pages), -1)
+        segments = [pair for page in pages for pair in zip(page.dataoffsets, page.databytecounts, strict=True)]
+        in_place = not _overlap(segments, pages, file.filehandle.size)
+        for page, plane in zip(pages, apart, strict=True):
+            _replace_page(file, page, plane.reshape(page.shaped), stored, in_place=in_place)
+
+
+def _put(handle: Any, place: int, samples: NDArray[Any], stored: np.dtype[Any]) -> None:
+    handle.seek(place)
+    for plane in samples.reshape(-1, *samples.shape[-2:]):
+        handle.write(np.ascontiguousarray(plane, stored).tobytes())
+
+
+def _replace_page(file: Any, page: Any, samples: NDArray[Any], stored: np.dtype[Any], *, in_place: bool) -> None:
+    """Write the strips or tiles of a page: in their old places if they may and fit, else at the end of the file."""
+    packed = page.compression != NO_COMPRESSION
+    differences = packed and page.predictor == DIFFERENCES and stored.kind in "iu" and page.compression in DEFLATES
+    offsets, lengths = list(page.dataoffsets), list(page.databytecounts)
+    handle = file.filehandle
+    for number, segment in enumerate(_segments(page, samples)):
+        if differences:
+            segment[:, 1:] -= segment[:, :-1].copy()
+        data = segment.astype(stored).tobytes()
+        data = zlib.compress(data) if packed else data
+        if not in_place or len(data) > lengths[number]:
+            offsets[number] = handle.seek(0, 2)
+        lengths[number] = len(data)
+        handle.seek(offsets[number])
+        handle.write(data)
+    tags = page.tags
+    _overwrite(tags, STRIP_OFFSETS, TILE_OFFSETS, offsets, file)
+    _overwrite(tags, STRIP_LENGTHS, TILE_LENGTHS, lengths, file)
+    if packed and page.compression not in DEFLATES:
+        tags[COMPRESSION].overwrite(DEFLATE)
+    if PREDICTOR in tags and packed and not differences:
+        tags[PREDICTOR].overwrite(NO_PREDICTOR)
+    if page.photometric == Y_CB_CR:  # which decoders give as RGB, with as many colours as brightnesses
+        tags[PHOTOMETRIC].overwrite(RGB)
+        if SUBSAMPLING in tags:
+            tags[SUBSAMPLING].overwrite((1, 1))
+        if REFERENCE_BLACK_WHITE in tags:
+            tags[REFERENCE_BLACK_WHITE].overwrite((0, 1, 255, 1) * 3)
+
+
+def _overwrite(tags: Any, strips: int, tiles: int, values: list[int], file: Any) -> None:
+    tag = tags[strips] if strips in tags else tags[tiles]
+    if list(np.atleast_1d(tag.value)) != values:
+        tag.overwrite(values, dtype="Q" if file.is_bigtiff else "I")
+
+
+def _segments(page: Any, samples: NDArray[Any]) -> Iterator[NDArray[Any]]:
+    """The strips or tiles (rows, columns, samples) of a page of shape (planes, 1, H, W, samples), in their order."""
+    planes, _, height, width, _ = samples.shape
+    rows, columns = (page.tilelength, page.tilewidth) if page.is_tiled else (page.rowsperstrip, width)
+    rows = rows if page.is_tiled else min(rows, height)
+    for plane in range(planes):
+        for top in range(0, height, rows):
+            for left in range(0, width, columns):
+                segment = samples[plane, 0, top : top + rows, left : left + columns]
+                if page.is_tiled:  # tiles at the edges are as large as the others
+                    missing = (rows - segment.shape[0], columns - segment.shape[1])
+                    segment = np.pad(segment, ((0, missing[0]), (0, missing[1]), (0, 0)), mode="edge")
+                yield np.array(segment)
+
+
+def _read_with_pillow(path: Path, series: list[Any]) -> NDArray[Any]:
+    pages = []
+    keyframe = series[0].keyframe
+    with open_image(path, "TIFF", sample=keyframe.dtype.itemsize) as image, silence_stderr():
+        for page in (page for one in series for page in one.pages):
+            image.seek(page.index)
+            pixels = np.asarray(image)
+            if pixels.dtype.newbyteorder("=") != keyframe.dtype.newbyteorder("="):
+                raise _unknown(keyframe)
+            if keyframe.photometric not in (RGB, Y_CB_CR) and pixels.ndim > 2:
+                raise ImageFileError(f"its compression {_name(keyframe)} does not go with its kind of pixels")
+            pages.append(np.moveaxis(pixels, -1, 0) if keyframe.shaped[0] > 1 else pixels)
+    return np.stack(pages).reshape(_shape_of(series))
+
+
+def _unknown(page: Any) -> ImageFileError:
+    return ImageFileError(
+        f"its compression {_name(page)} is beyond what is installed: pip install imagecodecs, or save it without "
+        "compression"
+    )
+
+
+def _name(page: Any) -> str:
+    return str(getattr(page.compression, "name", page.compression))
+
+
+def _check_directories(path: Path) -> None:
+    """Refuse a file whose directories form a cycle or overlap, which some readers would follow for ever."""
+    with path.open("rb") as file:
+        order = "<" if file.read(2) == b"II" else ">"
+        (kind,) = struct.unpack(f"{order}H", file.read(2))
+        if kind not in ENTRY:
+            raise ImageFileError("its header is damaged; get a fresh copy")
+        if kind == BIG:
+            file.read(4)
+        seen: set[int] = set()
+        size, taken = path.stat().st_size, 0
+        place = _number(file, order, kind)
+        while place:
+            if place in seen:
+                raise ImageFileError("its directories lead back to one another; get a fresh copy")
+            seen.add(place)
+            file.seek(place)
+            head = file.read(2 if kind == CLASSIC else 8)
+            if len(head) < (2 if kind == CLASSIC else 8):
+                return  # cut short: what there is may still be whole
+            (count,) = struct.unpack(f"{order}{'H' if kind == CLASSIC else 'Q'}", head)
+            if count > MOST_TAGS:
+                return
+            taken += count * ENTRY[kind]
+            if taken > size:
+                raise ImageFileError("its directories lie upon one another; get a fresh copy")
+            file.seek(count * ENTRY[kind], 1)
+            place = _number(file, order, kind)
+
+
+def _check_pages(path: Path, series: list[Any]) -> None:
+    """Refuse series that declare more pixels than the file can hold, or whose compressed pixels are more than that."""
+    size = path.stat().st_size
+    declared, expansion = 0, 1
+    for one in series:
+        page = one.keyframe
+        packed = page.compression != NO_COMPRESSION
+        expansion = max(expansion, EXPANSION if packed else 1)
+        declared += int(np.prod([int(side) for side in one.shape], dtype=object)) * one.dtype.itemsize
+        if page.is_tiled:
+            tile = page.tilewidth * page.tilelength * page.tiledepth * page.samplesperpixel * one.dtype.itemsize
+            check_size(tile, size if packed else max(size, SMALL), EXPANSION if packed else 1)
+    check_size(declared, size, expansion)
+
+
+def _check_segments(file: BinaryIO, page: Any) -> None:
+    """Refuse deflated strips or tiles that inflate to far more than declared."""
+    if page.compression not in DEFLATES:
+        return
+    rows, columns = (page.tilelength, page.tilewidth) if page.is_tiled else (page.rowsperstrip, page.imagewidth)
+    expected = min(rows, max(page.imagelength, page.tilelength)) * columns * page.samplesperpixel * page.dtype.itemsize
+    for place, length in zip(page.dataoffsets, page.databytecounts, strict=False):
+        if length * EXPANSION > expected + HARMLESS:
+            file.seek(place)
+            check_inflated(file.read(length), expected)
+
+
+def _overlap(segments: list[tuple[int, int]], pages: list[Any], size: int) -> bool:
+    """Whether `segments` (place, length) share bytes with one another or with directories, or lie outside the file."""
+    spans = sorted((place, place + length) for place, length in segments if length)
+    if not spans:
+        return False
+    if any(one[1] > other[0] for one, other in pairwise(spans)) or spans[-1][1] > size:
+        return True
+    head, entry = (16, 20) if pages[0].parent.is_bigtiff else (8, 12)
+    held = [(0, head)]
+    for page in pages:
+        held.append((page.offset, page.offset + head + entry * len(page.tags)))
+        held += [(tag.valueoffset, tag.valueoffset + tag.valuebytecount) for tag in page.tags]
+    for first, last in held:
+        before = bisect_left(spans, (last, 0))
+        if last > first and before and spans[before - 1][1] > first:
+            return True
+    return False
+
+
+def _number(file: BinaryIO, order: str, kind: int) -> int:
+    """An offset; 0, the end of the chain, if the file ends before."""
+    length = 4 if kind == CLASSIC else 8
+    data = file.read(length)
+    return int(struct.unpack(f"{order}{'I' if kind == CLASSIC else 'Q'}", data)[0]) if len(data) == length else 0

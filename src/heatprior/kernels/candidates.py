@@ -1,17 +1,22 @@
 """Which shapes may explain a patch: all are compared on a grid, in a subspace, and the best few are handed on.
 
 The first of the short cuts of shapes.py, and by far the one that saves most. `…_plain` are the numpy twins.
+
+Shapes are compared along their main axes only: the rest of a shape counts as if it had one variance. Of a covariance
+c Σ + s² Id the largest c λ_d are kept, and those left out are replaced by their mean: probabilistic PCA (Tipping and
+Bishop 1999), the nearest covariance of that form in likelihood. With ρ the gain of the mean, the log-density over that
+of noise, Σ_d gain_d u_d² + constant, becomes Σ_kept (gain_d − ρ) u_d² + ρ |y|² + constant: the patch meets a few axes
+instead of all, and its energy |y|² is the same for all shapes.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from heatprior.arrays import FloatArray, IntArray
-from heatprior.kernels.compiler import FAST, kernel, widest_vectors
-from heatprior.kernels.principal_axes import LOWEST, peaks, peaks_plain, square
+from heatprior.kernels.compiler import FAST, fetch, kernel, read, widest_vectors, write
 
 if TYPE_CHECKING:
     from heatprior.kernels.shapes import ShapeTables
@@ -21,6 +26,77 @@ GRID = 2  # patches from one at which all shapes are compared to the next, in ei
 SIMILAR = 2  # noise levels apart that count as one where all shapes are compared
 TOGETHER = 10  # shapes in one product in the subspace: the BLAS packs the patches once for all of them
 RUN = 240  # patches in one product: OpenBLAS has a faster way for 240 × 64 × 63, and 240 × 10 · 16 × 24, than for more
+LOWEST = np.float32(-3e38)  # not infinite: fast arithmetic takes every number for finite
+UNROLLED = 8  # axes that are added up in one pass; their number is a multiple of it
+
+
+class PrincipalAxes(NamedTuple):
+    """K shapes at G contrasts and S noise levels, along the m' largest axes of each; zeros where there are fewer."""
+
+    axes: FloatArray  # (K, m', a), as rows
+    gains: FloatArray  # (S, K, G, m'): beyond that of the rest
+    rest: FloatArray  # (S, K, G): the gain of all axes that are left out
+    constants: FloatArray  # (S, K, G)
+
+
+def peaks_plain(y: FloatArray, energy: FloatArray, shapes: PrincipalAxes, k: int, levels: IntArray) -> FloatArray:
+    """The twin: the largest log-density of shape k over contrasts, of patches (n, a) of these noise levels: (n,)."""
+    squares = (y @ shapes.axes[k].T) ** 2
+    logs = (shapes.gains[levels, k] * squares[:, None, :]).sum(axis=-1)  # (n, G)
+    return np.asarray((logs + shapes.rest[levels, k] * energy[:, None] + shapes.constants[levels, k]).max(axis=-1))
+
+
+@kernel(fastmath=FAST)
+def square(values):
+    """values ← values², (n,)."""
+    widest_vectors()
+    for i in range(len(values)):
+        values[i] *= values[i]
+
+
+@kernel(fastmath=FAST)
+def peak(squares, energy, gains, rest, constants):
+    """The largest log-density over contrasts, of one patch whose responses have these squares (m',)."""
+    highest = LOWEST
+    for g in range(len(constants)):
+        highest = max(highest, weighted_sum(squares, gains[g]) + (rest[g] * energy + constants[g]))
+    return highest
+
+
+@kernel(fastmath=FAST, inline="always")
+def weighted_sum(values, weights):
+    """Σ_d weight_d value_d."""
+    total = np.float32(0.0)
+    for d in range(len(values)):
+        total += weights[d] * values[d]
+    return total
+
+
+@kernel(fastmath=FAST)
+def peaks(squares, energies, gains, rest, constants, highest, logs):
+    """The same for each column of squares (m', n), into `highest` (n,); `logs` (n,) is room."""
+    widest_vectors()
+    highest[:] = LOWEST
+    for g in range(len(gains)):
+        slope, constant = rest[g], constants[g]
+        for i in range(len(logs)):
+            logs[i] = slope * energies[i] + constant
+        for d in range(0, len(squares), UNROLLED):
+            _add_weighted(squares[d : d + UNROLLED], gains[g, d : d + UNROLLED], logs)
+        for i in range(len(logs)):
+            highest[i] = max(highest[i], logs[i])
+
+
+@kernel(fastmath=FAST, inline="always")
+def _add_weighted(rows, weights, total):
+    """total += Σ_d weight_d row_d of UNROLLED rows: one pass over the total, where a loop over d makes eight."""
+    a, b, c, d, e, f, g, h = rows[0], rows[1], rows[2], rows[3], rows[4], rows[5], rows[6], rows[7]
+    i, j, k, m = weights[0], weights[1], weights[2], weights[3]
+    n, o, p, q = weights[4], weights[5], weights[6], weights[7]
+    for x in range(len(total)):
+        left = (i * fetch(a, x) + j * fetch(b, x)) + (k * fetch(c, x) + m * fetch(d, x))
+        right = (n * fetch(e, x) + o * fetch(f, x)) + (p * fetch(g, x) + q * fetch(h, x))
+        write(total, x, read(total, x) + (left + right))
 
 
 def candidates_on_grid_plain(patches: FloatArray, levels: IntArray, tables: ShapeTables, candidates: int) -> IntArray:
@@ -36,7 +112,7 @@ def candidates_on_grid_plain(patches: FloatArray, levels: IntArray, tables: Shap
     return np.asarray(best.reshape(*level.shape, -1), np.int32)
 
 
-def listed_by_shape_plain(best: IntArray, rows: int, columns: int, shapes: int) -> list[list[int]]:
+def list_by_shape_plain(best: IntArray, rows: int, columns: int, shapes: int) -> list[list[int]]:
     """The twin: for each shape the numbers of the patches of which it is a candidate, ascending."""
     listed: list[list[int]] = [[] for _ in range(shapes)]
     for number in range(rows * columns):
@@ -77,7 +153,7 @@ def candidates_on_grid(patches, rows, levels, tables, candidates):
 
 
 @kernel
-def listed_by_shape(best, rows, columns, shapes):
+def list_by_shape(best, rows, columns, shapes):
     """The patches for which each shape k is a candidate: listed[firsts[k] : firsts[k + 1]]."""
     count, wanted = rows * columns, best.shape[2]
     most = min(4 * wanted, shapes)  # at most four patches of the grid are neighbours
@@ -184,7 +260,7 @@ def take(patches, numbers, room):
 
 
 @kernel(fastmath=FAST)
-def centred_patches(image, places, size):
+def cut_centred_patches(image, places, size):
     """The patches that begin at the places (rows, columns), row by row, without their mean: (n, a)."""
     widest_vectors()
     patches = np.empty((len(places[0]) * len(places[1]), size * size), np.float32)

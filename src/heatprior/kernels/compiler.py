@@ -10,6 +10,7 @@ or some of their names, such as "alias,product". Results agree to rounding; benc
 - `vectors`: `widest_vectors` asks for the 512-bit registers of AVX-512, of which LLVM uses only half by default.
 - `loading`: compiled code is taken from the cache without all that numba needs to compile: 0.3 s of every start.
 - The cache of compiled code on disk, invalidated whenever any kernel changes.
+- The lock around numba's compiler, for which a fork waits: a child could never take it from a thread of its parent.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ import numba
 import numpy as np
 from numba import njit, types
 from numba.extending import intrinsic
+
+from heatprior.locks import hold_during_forks
 
 TRICKS = ("alias", "product", "vectors", "loading")
 _asked = os.environ.get("HEATPRIOR_PLAIN_KERNELS", "")
@@ -144,6 +147,11 @@ except (ImportError, AttributeError):
     _KernelCache = None
 
 
+with suppress(ImportError, AttributeError):
+    _compiling = import_module("numba.core.compiler_lock").global_compiler_lock
+    hold_during_forks(_compiling.acquire, _compiling.release)
+
+
 # Loops that write one array and look up in another. That the two do not overlap is not checked; there
 # are no bounds checks and no negative indices.
 
@@ -166,7 +174,7 @@ def fetch_plain(array, index):
     return array[index]
 
 
-def _tagged(instruction, name, builder):
+def _tag(instruction, name, builder):
     """The instruction, tagged with the alias scope of all places that are written; untagged it is right, but slower."""
     with suppress(AttributeError, TypeError, NotImplementedError):
         domain = builder.module.add_metadata(["heatprior"])
@@ -182,14 +190,14 @@ def _place(context, builder, signature, arguments):
 
 def _read(_, array, index):  # noqa: ARG001
     def generate(context, builder, signature, arguments):
-        return _tagged(builder.load(_place(context, builder, signature, arguments)), "alias.scope", builder)
+        return _tag(builder.load(_place(context, builder, signature, arguments)), "alias.scope", builder)
 
     return array.dtype(array, types.intp), generate
 
 
 def _write(_, array, index, value):  # noqa: ARG001
     def generate(context, builder, signature, arguments):
-        _tagged(builder.store(arguments[2], _place(context, builder, signature, arguments)), "alias.scope", builder)
+        _tag(builder.store(arguments[2], _place(context, builder, signature, arguments)), "alias.scope", builder)
         return context.get_dummy_value()
 
     return types.void(array, types.intp, array.dtype), generate
@@ -197,7 +205,7 @@ def _write(_, array, index, value):  # noqa: ARG001
 
 def _fetch(_, array, index):  # noqa: ARG001
     def generate(context, builder, signature, arguments):
-        return _tagged(builder.load(_place(context, builder, signature, arguments)), "noalias", builder)
+        return _tag(builder.load(_place(context, builder, signature, arguments)), "noalias", builder)
 
     return array.dtype(array, types.intp), generate
 

@@ -6,8 +6,18 @@ rho_l ∝ w_l exp(−(u − mu_l)² / 2s²). Log-density, score, posterior mean 
     log psi(u),   E[mu] = Σ rho_l mu_l,   Var[mu].
 
 `mixture_moments_plain` says it in a few lines of numpy. `mixture_moments` does the same in float64, fused, without an
-array of responses × components and with three exponentials per response: see chains.py. It releases the GIL, so that
-several run side by side: see threads.py.
+array of responses × components and without an exponential per component.
+
+For a response u and a component variance s² the Gaussians g_k of successive grid points form a chain: their ratio is
+itself a geometric sequence, g_{k+1} = g_k r_k and r_{k+1} = r_k q with q = exp(−δ²/s²). Three cases, all relative to
+the Gaussian of the component nearest to u, so that nothing overflows:
+
+- wide (most): two chains from the middle of the grid to its ends, 256 responses side by side in SIMD lanes;
+- narrow (s below about two grid steps, or u far outside the grid): the middle would underflow, so the chains start at
+  the nearest component and stop when their terms are negligible;
+- starved (the weights near u are so small that remote components count): plain log-sum-exp.
+
+Kernels divide as numpy does (`error_model`): a check for zero at every division would keep the compiler from SIMD code.
 """
 
 from __future__ import annotations
@@ -18,22 +28,308 @@ from typing import NamedTuple
 import numpy as np
 
 from heatprior.arrays import FloatArray
-from heatprior.kernels.chains import (
-    BLOCK,
-    BUFFER_LENGTH,
-    LOG_SCALE,
-    ORIGIN,
-    PRECISION,
-    SUM0,
-    SUM1,
-    SUM2,
-    chains_from_the_middle,
-    component_sums,
-    fill_lanes,
-)
 from heatprior.kernels.compiler import kernel, widest_vectors
+from heatprior.kernels.lookup import clamp
 
 LOG_2PI = math.log(2.0 * math.pi)
+BLOCK = 256  # responses of one expert whose lanes stay in the L1 cache together
+UNROLL = 4  # grid steps between two visits of the lanes
+# The lanes of a block, one after the other in one buffer: constant offsets show the compiler that they do not overlap.
+U, PRECISION, FROM_NEAREST, CASE, START, SLOPE, HALF, TERM, RATIO = range(0, 9 * BLOCK, BLOCK)
+SUM0, SUM1, SUM2, ORIGIN, LOG_SCALE, BUFFER_LENGTH = range(9 * BLOCK, 15 * BLOCK, BLOCK)
+IS_WIDE, IS_NARROW, IS_STARVED = 1.0, 0.0, -1.0
+
+# A wide chain that starts below exp(−400), or whose ratio exceeds exp(100), might leave the range of float64. It drops
+# terms below 1e-200 of the nearest Gaussian: as subnormal numbers they would slow the whole loop down.
+LOWEST_START = -400.0
+STEEPEST_SLOPE = 100.0
+VANISHING = 1e-200
+STARVED_WIDE = 1e-150
+# Narrow chains drop terms below 1e-35 of the nearest Gaussian; a sum above 1e-22 is then right to 1e-13.
+NEGLIGIBLE = 1e-35
+STARVED_NARROW = 1e-22
+
+
+def chains_from_the_middle_plain(weights: FloatArray) -> FloatArray:
+    """Weights along the upward and the downward chain, times 1, k and k²: (J, 2, 3, steps), padded with zeros.
+
+    k counts grid steps from the middle, which belongs to the upward chain; the downward one has a zero there.
+    """
+    components = weights.shape[1]
+    middle = (components - 1) // 2
+    steps = -(-(components - middle) // UNROLL) * UNROLL
+    chains = np.zeros((len(weights), 2, steps))
+    chains[:, 0, : components - middle] = weights[:, middle:]
+    chains[:, 1, 1 : middle + 1] = weights[:, :middle][:, ::-1]
+    k = np.arange(steps) * [[1.0], [-1.0]]  # (2, steps)
+    return np.stack([chains * k**power for power in range(3)], axis=2)
+
+
+@kernel
+def chains_from_the_middle(weights):
+    """The kernel of `chains_from_the_middle_plain`."""
+    experts, components = weights.shape
+    middle = (components - 1) // 2
+    steps = -(-(components - middle) // UNROLL) * UNROLL
+    chains = np.zeros((experts, 2, 3, steps))
+    for j in range(experts):
+        for component in range(components):
+            k = component - middle
+            chain = 0 if k >= 0 else 1
+            term = weights[j, component]
+            for power in range(3):
+                chains[j, chain, power, abs(k)] = term
+                term *= k
+    return chains
+
+
+@kernel(fastmath={"contract"})
+def fill_lanes(lanes, u, s2):
+    """U and PRECISION of responses and component variances, a block of them at most."""
+    widest_vectors()
+    for i in range(u.size):
+        lanes[U + i] = u[i]
+        lanes[PRECISION + i] = 1.0 / s2[i]
+
+
+@kernel(fastmath={"contract"})
+def component_sums(lanes, count, log_weights, weights, chains, lowest, spacing, with_squares):
+    """From U and PRECISION: SUM0 to SUM2 = Σ_l w_l g_l k_l^m for m = 0 to 2, or, cheaper, only SUM0 and SUM1.
+
+    k_l counts grid steps from ORIGIN, and g_l is relative to exp(LOG_SCALE); CASE says how they were found.
+    """
+    widest_vectors()
+    last = weights.size - 1
+    middle = lowest + (last // 2) * spacing
+    if prepare_chains(lanes, count, lowest, spacing, last):
+        lanes[SUM0 : SUM2 + count] = 0.0
+        start_upward(lanes, count)
+        _walk(lanes, count, chains[0], with_squares)
+        start_downward(lanes, count)
+        _walk(lanes, count, chains[1], with_squares)
+    special = 0  # in a loop of its own, so that the compiler makes SIMD code of this one
+    for i in range(count):
+        from_nearest = lanes[FROM_NEAREST + i]
+        lanes[ORIGIN + i] = middle
+        lanes[LOG_SCALE + i] = -0.5 * from_nearest * from_nearest * lanes[PRECISION + i]
+        special += (lanes[CASE + i] != IS_WIDE) | (lanes[SUM0 + i] <= STARVED_WIDE)
+    if special == 0:
+        return
+    for i in range(count):
+        wide = lanes[CASE + i] == IS_WIDE
+        if wide and lanes[SUM0 + i] > STARVED_WIDE:
+            continue
+        from_nearest, precision = lanes[FROM_NEAREST + i], lanes[PRECISION + i]
+        nearest = nearest_component(lanes[U + i], lowest, spacing, last)
+        sums = (0.0, 0.0, 0.0, 0.0)
+        if math.isnan(lanes[LOG_SCALE + i]):
+            sums = (np.nan, np.nan, np.nan, np.nan)
+        elif not wide:
+            sums = narrow_sums(from_nearest, precision, weights, nearest, spacing)
+        if sums[0] < STARVED_NARROW:
+            log_peak, sums = starved_sums(from_nearest, precision, log_weights, nearest, spacing)
+            lanes[LOG_SCALE + i] += log_peak
+            lanes[CASE + i] = IS_STARVED
+        lanes[ORIGIN + i] = lowest + nearest * spacing
+        lanes[SUM0 + i], lanes[SUM1 + i], lanes[SUM2 + i] = sums[0], sums[1], sums[2]
+
+
+@kernel(inline="always")
+def nearest_component(u, lowest, spacing, last):
+    """Index of the grid point nearest to u, however far u is; that of NaN is 0."""
+    return int(clamp((u - lowest) / spacing, 0.0, float(last)) + 0.5)
+
+
+@kernel(fastmath={"contract"})
+def prepare_chains(lanes, count, lowest, spacing, last):
+    """From U and PRECISION: first term, slope and half step of each lane; returns whether any lane is wide.
+
+    A lane that is not wide is clipped to harmless values; its sums are not used.
+    """
+    widest_vectors()
+    middle = lowest + (last // 2) * spacing
+    wide = 0
+    for i in range(count):
+        u, precision = lanes[U + i], lanes[PRECISION + i]
+        nearest = nearest_component(u, lowest, spacing, last)
+        from_nearest = u - (lowest + nearest * spacing)
+        from_middle = u - middle
+        # (from_nearest² − from_middle²) / 2s², with the first factor by counting: it must not be lost if u is huge
+        start = 0.5 * (last // 2 - nearest) * spacing * (from_nearest + from_middle) * precision
+        slope = from_middle * spacing * precision
+        lanes[FROM_NEAREST + i] = from_nearest
+        lanes[START + i] = clamp(start, LOWEST_START, 0.0)
+        lanes[SLOPE + i] = clamp(slope, -STEEPEST_SLOPE, STEEPEST_SLOPE)
+        lanes[HALF + i] = clamp(-0.5 * spacing * spacing * precision, -STEEPEST_SLOPE, 0.0)
+        is_wide = (start > LOWEST_START) & (abs(slope) < STEEPEST_SLOPE)
+        lanes[CASE + i] = IS_WIDE if is_wide else IS_NARROW
+        wide += is_wide
+    if wide == 0:
+        return False
+    exp_in_place(lanes[START : START + count])
+    exp_in_place(lanes[SLOPE : SLOPE + count])
+    exp_in_place(lanes[HALF : HALF + count])
+    return True
+
+
+@kernel
+def start_upward(lanes, count):
+    """Put the lanes at the middle of the grid, facing its upper end."""
+    widest_vectors()
+    for i in range(count):
+        lanes[TERM + i] = lanes[START + i]
+        lanes[RATIO + i] = lanes[HALF + i] * lanes[SLOPE + i]
+
+
+@kernel
+def start_downward(lanes, count):
+    """Put the lanes at the middle of the grid, facing its lower end."""
+    widest_vectors()
+    for i in range(count):
+        lanes[TERM + i] = lanes[START + i]
+        lanes[RATIO + i] = lanes[HALF + i] / lanes[SLOPE + i]
+
+
+@kernel(fastmath={"contract"})
+def _walk(lanes, count, chain, with_squares):
+    """Walk from the middle to one end of the grid: SUM_m += Σ_k chain[m, k] g_k, m = 0, 1 or m = 0 to 2."""
+    widest_vectors()
+    for k in range(0, chain.shape[1], UNROLL):
+        w0, w1, w2, w3 = chain[0, k], chain[0, k + 1], chain[0, k + 2], chain[0, k + 3]
+        v0, v1, v2, v3 = chain[1, k], chain[1, k + 1], chain[1, k + 2], chain[1, k + 3]
+        if not with_squares:
+            for i in range(count):
+                a, b, c, d = next_four(lanes, i)
+                lanes[SUM0 + i] += (w0 * a + w1 * b) + (w2 * c + w3 * d)
+                lanes[SUM1 + i] += (v0 * a + v1 * b) + (v2 * c + v3 * d)
+            continue
+        y0, y1, y2, y3 = chain[2, k], chain[2, k + 1], chain[2, k + 2], chain[2, k + 3]
+        for i in range(count):
+            a, b, c, d = next_four(lanes, i)
+            lanes[SUM0 + i] += (w0 * a + w1 * b) + (w2 * c + w3 * d)
+            lanes[SUM1 + i] += (v0 * a + v1 * b) + (v2 * c + v3 * d)
+            lanes[SUM2 + i] += (y0 * a + y1 * b) + (y2 * c + y3 * d)
+
+
+@kernel(inline="always", fastmath={"contract"})
+def next_four(lanes, i):
+    """The Gaussians at the next four grid points of lane i, which moves on by as many."""
+    q = lanes[HALF + i] * lanes[HALF + i]
+    a, r = lanes[TERM + i], lanes[RATIO + i]
+    b = a * r
+    r *= q
+    c = b * r
+    r *= q
+    d = c * r
+    r *= q
+    lanes[TERM + i] = d * r if d * r > VANISHING else 0.0
+    lanes[RATIO + i] = r * q
+    return a, b, c, d
+
+
+@kernel(fastmath={"contract"})
+def narrow_sums(from_nearest, precision, weights, nearest, spacing):
+    """Both chains from the nearest component, until their terms are negligible."""
+    q = math.exp(-spacing * spacing * precision)
+    total, first, second, third = weights[nearest], 0.0, 0.0, 0.0
+    for direction in (1, -1):
+        if not 0 <= nearest + direction < weights.size:
+            continue  # beyond the grid the ratio may be infinite
+        k = direction
+        ratio = math.exp((direction * from_nearest - 0.5 * spacing) * spacing * precision)
+        term = ratio
+        while 0 <= nearest + k < weights.size and term > NEGLIGIBLE:
+            weighted = weights[nearest + k] * term
+            total += weighted
+            first += weighted * k
+            second += weighted * k * k
+            third += weighted * k * k * k
+            ratio *= q
+            term *= ratio
+            k += direction
+    return total, first, second, third
+
+
+@kernel
+def starved_sums(from_nearest, precision, log_weights, nearest, spacing):
+    """Log-sum-exp over all components, relative to the exponent of the nearest one: logarithm of the scale, sums."""
+    log_peak = -np.inf
+    for component in range(log_weights.size):
+        log_peak = max(log_peak, starved_exponent(component, from_nearest, precision, log_weights, nearest, spacing))
+    total, first, second, third = 0.0, 0.0, 0.0, 0.0
+    for component in range(log_weights.size):
+        k = component - nearest
+        term = math.exp(starved_exponent(component, from_nearest, precision, log_weights, nearest, spacing) - log_peak)
+        total += term
+        first += term * k
+        second += term * k * k
+        third += term * k * k * k
+    return log_peak, (total, first, second, third)
+
+
+@kernel
+def starved_exponent(component, from_nearest, precision, log_weights, nearest, spacing):
+    """Logarithm of a weighted component over the Gaussian of the nearest one."""
+    step = (component - nearest) * spacing
+    return log_weights[component] + (from_nearest - 0.5 * step) * step * precision
+
+
+@kernel(fastmath={"contract"})
+def add_narrow(from_nearest, precision, coefficient, from_mean, weights, nearest, spacing, gradient):
+    """gradient_l += a w_l g_l (mu_l − E[mu]) of one response, along chains from its nearest component.
+
+    `coefficient` a is over Σ w_l g_l, with g_l relative to the nearest Gaussian; `from_mean` is mu_nearest − E[mu].
+    """
+    gradient[nearest] += coefficient * weights[nearest] * from_mean
+    q = math.exp(-spacing * spacing * precision)
+    for direction in (1, -1):
+        if not 0 <= nearest + direction < weights.size:
+            continue
+        k = direction
+        ratio = math.exp((direction * from_nearest - 0.5 * spacing) * spacing * precision)
+        term = ratio
+        while 0 <= nearest + k < weights.size and term > NEGLIGIBLE:
+            gradient[nearest + k] += coefficient * weights[nearest + k] * term * (from_mean + k * spacing)
+            ratio *= q
+            term *= ratio
+            k += direction
+
+
+@kernel
+def add_starved(from_nearest, precision, coefficient, from_mean, log_weights, nearest, spacing, gradient):
+    """The same by log-sum-exp over all components; `coefficient` is that of responsibilities."""
+    log_peak, sums = starved_sums(from_nearest, precision, log_weights, nearest, spacing)
+    for component in range(log_weights.size):
+        exponent = starved_exponent(component, from_nearest, precision, log_weights, nearest, spacing)
+        rho = math.exp(exponent - log_peak) / sums[0]
+        gradient[component] += coefficient * rho * (from_mean + (component - nearest) * spacing)
+
+
+@kernel(fastmath={"contract"})
+def exp_in_place(x):
+    """exp(x) for −700 < x < 700 to 4e-16, written so that the compiler makes SIMD code of it."""
+    exponent_bits = np.empty(x.size, np.int64)
+    for i in range(x.size):
+        k = math.floor(x[i] * 1.4426950408889634 + 0.5)
+        r = (x[i] - k * 6.93147180369123816490e-01) - k * 1.90821492927058770002e-10
+        series = 1.0 / 479001600.0
+        series = series * r + 1.0 / 39916800.0
+        series = series * r + 1.0 / 3628800.0
+        series = series * r + 1.0 / 362880.0
+        series = series * r + 1.0 / 40320.0
+        series = series * r + 1.0 / 5040.0
+        series = series * r + 1.0 / 720.0
+        series = series * r + 1.0 / 120.0
+        series = series * r + 1.0 / 24.0
+        series = series * r + 1.0 / 6.0
+        series = series * r + 0.5
+        series = series * r + 1.0
+        series = series * r + 1.0
+        x[i] = series
+        exponent_bits[i] = (np.int64(k) + 1023) << 52
+    powers_of_two = exponent_bits.view(np.float64)
+    for i in range(x.size):
+        x[i] *= powers_of_two[i]
 
 
 class MixtureMoments(NamedTuple):

@@ -1,7 +1,9 @@
-"""Functions of one number on a whole image, by straight lines between tabulated values.
+"""Functions of one number by straight lines between tabulated values, and numbers clamped before they become indices.
 
-`table` holds values at `table.size` equidistant places from −reach to reach; beyond them, lines are extrapolated.
-`…_plain` is the numpy twin.
+A float beyond the range of an integer, or NaN, has no defined conversion: the index may be anything, and the program
+reads memory that is not the table's. So every kernel clamps as a float first, and NaN becomes the lower end.
+
+`…_plain` are the numpy twins.
 """
 
 from __future__ import annotations
@@ -9,14 +11,25 @@ from __future__ import annotations
 import numpy as np
 
 from heatprior.arrays import FloatArray
-from heatprior.kernels.clamping import clamped, clamped_plain
 from heatprior.kernels.compiler import kernel
 
 
+def clamp_plain(values: FloatArray, lowest: float, highest: float) -> FloatArray:
+    """The twin, of any shape."""
+    return np.clip(np.where(np.isnan(values), lowest, values), lowest, highest)
+
+
+@kernel
+def clamp(value, lowest, highest):
+    """min(max(value, lowest), highest), and `lowest` for NaN; all three of one type."""
+    value = value if value > lowest else lowest  # false for NaN
+    return value if value < highest else highest
+
+
 def look_up_plain(u: FloatArray, table: FloatArray, reach: float) -> FloatArray:
-    """The twin: values at u, of any shape."""
+    """The twin: values at u, of any shape, of a table at `table.size` equidistant places from −reach to reach."""
     place = (u + reach) * ((table.size - 1) / (2.0 * reach))
-    cell = clamped_plain(np.floor(place), 0, table.size - 2).astype(np.int64)
+    cell = clamp_plain(np.floor(place), 0, table.size - 2).astype(np.int64)
     return np.asarray(table[cell] + (place - cell) * (table[cell + 1] - table[cell]))
 
 
@@ -31,5 +44,87 @@ def _look_up(u, table, reach):
     scale = u.dtype.type((table.size - 1) / (2 * reach))
     for i in range(u.size):
         place = (u[i] + reach) * scale
-        cell = np.int32(clamped(place, none, last))
+        cell = np.int32(clamp(place, none, last))
         u[i] = table[cell] + (place - u.dtype.type(cell)) * (table[cell + 1] - table[cell])
+
+
+# Tables with a gradient, for fine-tuning.
+#
+# Row j of `values` (J, nodes) is a function of the responses in row j of `responses` (J, n), its nodes evenly spaced
+# from −halves[j] to halves[j]; the outermost lines go on. For coefficients g that multiply the results, the gradient in
+# the nodes is what g leaves on both sides of each response, and that in a response is g times the slope of its line.
+
+
+def interpolate_plain(responses: FloatArray, values: FloatArray, halves: FloatArray) -> FloatArray:
+    """The twin: (J, n) → (J, n)."""
+    cell, part, _ = _places(responses, values, halves)
+    rows = np.arange(len(values))[:, None]
+    return np.asarray(values[rows, cell] * (1.0 - part) + values[rows, cell + 1] * part)
+
+
+def interpolate_back_plain(
+    responses: FloatArray, values: FloatArray, halves: FloatArray, coefficients: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """The twin: the gradients in the nodes (J, nodes) and in the responses (J, n)."""
+    cell, part, per_unit = _places(responses, values, halves)
+    rows = np.broadcast_to(np.arange(len(values))[:, None], cell.shape)
+    in_nodes = np.zeros(values.shape)
+    np.add.at(in_nodes, (rows, cell), coefficients * (1.0 - part))
+    np.add.at(in_nodes, (rows, cell + 1), coefficients * part)
+    return in_nodes, coefficients * (values[rows, cell + 1] - values[rows, cell]) * per_unit
+
+
+def _places(
+    responses: FloatArray, values: FloatArray, halves: FloatArray
+) -> tuple[np.ndarray[tuple[int, ...], np.dtype[np.int64]], FloatArray, FloatArray]:
+    """For each response its cell and where in it it lies; for each row how many cells there are to a unit."""
+    cells = values.shape[1] - 1
+    per_unit = cells / (2.0 * halves[:, None])
+    place = (responses + halves[:, None]) * per_unit
+    cell = clamp_plain(place, 0, cells - 1).astype(np.int64)
+    return cell, place - cell, per_unit
+
+
+def interpolate(responses: FloatArray, values: FloatArray, halves: FloatArray) -> FloatArray:
+    """The kernel of `interpolate_plain`, in the precision of the responses."""
+    result = np.empty_like(responses)
+    _interpolate(responses, values, halves, result)
+    return result
+
+
+def interpolate_back(
+    responses: FloatArray, values: FloatArray, halves: FloatArray, coefficients: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """The kernel of `interpolate_back_plain`; the nodes add up in float64."""
+    in_nodes, in_responses = np.zeros(values.shape), np.empty_like(responses)
+    _interpolate_back(responses, values, halves, coefficients, in_nodes, in_responses)
+    return in_nodes, in_responses
+
+
+@kernel
+def _interpolate(responses, values, halves, result):
+    cells = values.shape[1] - 1
+    for j in range(len(responses)):
+        half, row = responses.dtype.type(halves[j]), values[j]
+        none, last = responses.dtype.type(0), responses.dtype.type(cells - 1)
+        per_unit = responses.dtype.type(cells / (2.0 * halves[j]))
+        for i in range(responses.shape[1]):
+            place = (responses[j, i] + half) * per_unit
+            cell = np.int32(clamp(place, none, last))
+            result[j, i] = row[cell] + (place - responses.dtype.type(cell)) * (row[cell + 1] - row[cell])
+
+
+@kernel
+def _interpolate_back(responses, values, halves, coefficients, in_nodes, in_responses):
+    cells = values.shape[1] - 1
+    for j in range(len(responses)):
+        half, row = responses.dtype.type(halves[j]), values[j]
+        none, last = responses.dtype.type(0), responses.dtype.type(cells - 1)
+        per_unit = responses.dtype.type(cells / (2.0 * halves[j]))
+        for i in range(responses.shape[1]):
+            place = (responses[j, i] + half) * per_unit
+            cell = np.int32(clamp(place, none, last))
+            upper = coefficients[j, i] * (place - responses.dtype.type(cell))
+            in_nodes[j, cell] += coefficients[j, i] - upper
+            in_nodes[j, cell + 1] += upper
+            in_responses[j, i] = coefficients[j, i] * (row[cell + 1] - row[cell]) * per_unit

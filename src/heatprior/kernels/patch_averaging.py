@@ -21,11 +21,10 @@ from typing import NamedTuple
 import numpy as np
 
 from heatprior.arrays import FloatArray
-from heatprior.kernels.clamping import clamped, clamped_plain
 from heatprior.kernels.compiler import FAST, add_product, fetch, kernel, read, widest_vectors, write
-from heatprior.kernels.grids import EVERY, Grid
-from heatprior.kernels.patches import average, extract
-from heatprior.kernels.row_bands import Progress, Store, average_by_bands
+from heatprior.kernels.lookup import clamp, clamp_plain
+from heatprior.kernels.patches import EVERY, Grid, average, extract
+from heatprior.kernels.row_bands import Progress, average_by_bands
 
 RUN = 400  # most patches that go through together
 LANES = 16  # runs are multiples of a vector register, and begin at multiples of it in memory
@@ -58,9 +57,9 @@ def average_changes_plain(
     experts, levels, cells = np.arange(len(filters)), tables.lines.shape[1], tables.lines.shape[2]
     u = extract(image, size, grid) @ filters.T  # (n, J)
     highest = tables.lowest * tables.ratio ** (levels - 1)
-    sigmas = clamped_plain(np.broadcast_to(np.ravel(sigma), len(u))[:, None], tables.lowest, highest)
+    sigmas = clamp_plain(np.broadcast_to(np.ravel(sigma), len(u))[:, None], tables.lowest, highest)
     q = u * cells / (2.0 * (tables.reach + tables.growth * sigmas))
-    cell = clamped_plain(np.floor(q + cells / 2), 0, cells - 1).astype(np.int64)
+    cell = clamp_plain(np.floor(q + cells / 2), 0, cells - 1).astype(np.int64)
     place = np.clip(np.log(sigmas / tables.lowest) / np.log(tables.ratio), 0, levels - 1)
     below = np.floor(place).astype(np.int64)
     above = np.minimum(below + 1, levels - 1)
@@ -74,17 +73,16 @@ def average_changes(
     image: FloatArray,
     filters: FloatArray,
     tables: ResponseTables,
-    store: Store,
     *,
     sigmas: Callable[[int, int], FloatArray] | None = None,
     progress: Progress | None = None,
     most: int = RUN,
     grid: Grid = EVERY,
-) -> None:
-    """The kernel, in float32, on all cores: hands to `store` the mean changes of all rows, band by band.
+) -> FloatArray:
+    """The kernel, in float32, on all cores: the image (H, W) plus the mean changes of its pixels.
 
     Patches are those on the `grid`. `sigmas` gives the noise levels of all patches in some rows, on the grid or not,
-    (rows, W − b + 1); without, it is `tables.lowest`. `store` may overwrite the rows of the image that it is given.
+    (rows, W − b + 1); without, it is `tables.lowest`.
     Results are bit-identical for any number of threads.
     """
     size = int(np.sqrt(filters.shape[1]))
@@ -95,7 +93,7 @@ def average_changes(
     all_rows, columns = grid.places(image.shape, size)
     run = length_of_runs((grid.whole or image.shape)[1], filters.shape, grid, most)
     constant = np.full((1, 1), tables.lowest, np.float32)
-    words, units = _packed(tables.lines[:, 0])
+    words, units = _pack(tables.lines[:, 0])
 
     def sum_of_changes(start: int, end: int) -> FloatArray:
         places = all_rows[(all_rows >= start) & (all_rows < end)] - start, columns
@@ -106,7 +104,7 @@ def average_changes(
         _add_band(rows, filters, transposed, lines, words, units, *levels, size, run, places, total)
         return total
 
-    average_by_bands((image.shape[0], image.shape[1]), size, sum_of_changes, store, progress, grid=grid)
+    return average_by_bands(image, size, sum_of_changes, progress, grid=grid)
 
 
 def length_of_runs(width: int, filters: tuple[int, ...], grid: Grid = EVERY, most: int = RUN) -> int:
@@ -121,7 +119,7 @@ def length_of_runs(width: int, filters: tuple[int, ...], grid: Grid = EVERY, mos
 
 
 @kernel
-def _aligned(length):
+def _align(length):
     """Room that begins at a vector of memory: products are a tenth faster than elsewhere."""
     room = np.empty(length + LANES, np.float32)
     begin = (LANES - (room.ctypes.data // 4) % LANES) % LANES
@@ -136,8 +134,8 @@ def _add_band(
     count, pixels = filters.shape
     rows, columns = places
     tall = image.shape[0] * size
-    room_for_patches, room_for_changes = _aligned(tall * most), _aligned(tall * most)
-    room_for_responses = _aligned(count * most)
+    room_for_patches, room_for_changes = _align(tall * most), _align(tall * most)
+    room_for_responses = _align(count * most)
     is_map = lines.shape[1] > 1
     for left in range(0, len(columns), most):
         some = columns[left : left + most]
@@ -208,7 +206,7 @@ def _add(values, columns, total):
 
 
 @kernel
-def _packed(lines):
+def _pack(lines):
     """Lines (J, cells, 2) of one noise level as one word each: words (J, cells); units (3, J).
 
     A word holds a line a + b q. Its last twelve bits are b less the slope of the last line, the word as a whole is a:
@@ -247,7 +245,7 @@ def _look_up(responses, words, units, reach, growth, sigma):
         scale = np.float32(0.5 * cells / (reach + growth[j] * sigma))
         for i in range(n):
             q = read(u, i) * scale
-            word = fetch(table, np.int32(clamped(q + middle, np.float32(0.0), top)))
+            word = fetch(table, np.int32(clamp(q + middle, np.float32(0.0), top)))
             slope = np.float32(np.int32(word << 20)) * of_slope + last  # of 32 bits twelve are left, with their sign
             write(u, i, np.float32(word) * of_start + slope * q)
 
@@ -265,8 +263,8 @@ def _look_up_between(responses, lines, reach, growth, sigmas, lowest, ratio):
     floor, per_level = np.log(np.float32(lowest)), np.float32(1.0 / np.log(ratio))
     least, greatest = np.float32(lowest), np.float32(lowest * ratio ** (levels - 1))
     for i in range(n):
-        noise[i] = clamped(sigmas[i], least, greatest) if i < len(sigmas) else least
-        place = clamped((np.log(noise[i]) - floor) * per_level, np.float32(0.0), np.float32(levels - 1))
+        noise[i] = clamp(sigmas[i], least, greatest) if i < len(sigmas) else least
+        place = clamp((np.log(noise[i]) - floor) * per_level, np.float32(0.0), np.float32(levels - 1))
         level = min(np.int32(place), np.int32(levels - 2))
         part[i] = place - np.float32(level)
         first[i] = level * np.int32(cells)
@@ -275,7 +273,7 @@ def _look_up_between(responses, lines, reach, growth, sigmas, lowest, ratio):
         for i in range(n):
             u[i] *= middle / (base + slope * noise[i])
         for i in range(n):
-            cell = first[i] + np.int32(clamped(u[i] + middle, np.float32(0.0), top))
+            cell = first[i] + np.int32(clamp(u[i] + middle, np.float32(0.0), top))
             below[i] = np.uint32(cell)
             above[i] = np.uint32(cell + np.int32(cells))
         for i in range(n):

@@ -1,8 +1,7 @@
 """The average over overlapping patches, band by band: what is in memory does not grow with the height of the image.
 
 A band is some rows of patches. Its changes add up in a buffer of its own; where two bands overlap, the buffers are
-added in order, so that results are bit-identical for any number of threads. Once a band is stored, its rows of the
-image are not read again: an image can be replaced in place.
+added in order, so that results are bit-identical for any number of threads.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 
 from heatprior.arrays import FloatArray, IntArray
-from heatprior.kernels.grids import EVERY, Grid
+from heatprior.kernels.patches import EVERY, Grid
 from heatprior.kernels.threads import for_each
 
 BAND = 32  # rows of patches that one thread does at a time, unless stretched
@@ -23,32 +22,31 @@ LEAST_COUNT = 1e-30  # of a pixel of a piece that no patch holds: its change is 
 # First and end row of patches → sum of their changes (rows + b − 1, W); or, where patches count differently, (2, …):
 # that of changes times weights, and that of the weights.
 SumOfChanges = Callable[[int, int], FloatArray]
-Store = Callable[[slice, FloatArray], None]  # rows of the image, mean change of their pixels
 Progress = Callable[[float], object]  # called with the fraction done
 
 
 def average_by_bands(
-    shape: tuple[int, int],
+    image: FloatArray,
     size: int,
     sum_of_changes: SumOfChanges,
-    store: Store,
     progress: Progress | None = None,
     at_once: int = AT_ONCE,
     grid: Grid = EVERY,
     stretch: int = 1,
-) -> None:
-    """Hand to `store` the mean of the changes over the patches that hold a pixel, band by band, for all rows.
+) -> FloatArray:
+    """Add to an image (H, W) in float32 the mean of the changes over the patches that hold a pixel: a new image.
 
     Patches are those on the `grid`; first and end row of `sum_of_changes` count all rows, on the grid or not.
     Bands are `stretch` times as high as otherwise.
     """
-    height, width = shape
+    height, width = image.shape
     shared = size - 1  # rows that two successive bands have in common
     band = height_of_bands(size, stretch)
     end = height - shared
-    by_row, by_column = grid.counts(shape, size)
+    by_row, by_column = grid.counts(image.shape, size)
     part_by_row, part_by_column = (1.0 / by_row)[:, None].astype(np.float32), (1.0 / by_column).astype(np.float32)
     carried = np.zeros((shared, width), np.float32)
+    result = np.empty((height, width), np.float32)
     starts = range(0, end, band)
     for first in range(0, len(starts), at_once):
         group = starts[first : first + at_once]
@@ -66,12 +64,13 @@ def average_by_bands(
             else:
                 total *= part_by_row[rows]
                 total *= part_by_column
-            store(rows, total)
+            np.add(image[rows], total, out=result[rows])
 
         carried = carried.copy()  # so that the buffer that it is a part of can go
         for_each(finish, range(len(group)))
         if progress is not None:
             progress(min(1.0, (group[-1] + band) / end))
+    return result
 
 
 def height_of_bands(size: int, stretch: int = 1) -> int:

@@ -1,4 +1,4 @@
-"""The inner loops of learning: the experts' scores with their derivatives, the error, the gradient in the weights.
+"""The inner loops of training: the experts' scores with their derivatives, the error, the gradient in the weights.
 
 With phi_j = ∂ log psi_j / ∂u = (E[mu] − u) / s², s² = sigma_j²(t), the loss needs for every response
 
@@ -8,49 +8,51 @@ where phi'' = (third central moment of mu) / s⁶, and then, for coefficients a 
 
     Σ_n a_n ∂phi(u_n)/∂ζ_l = Σ_n (a_n / s_n²) rho_nl (mu_l − E_n[mu]).
 
-Responses are (J, n) here, in float64, with the chains of chains.py, or in float32: single_score_matching.py. `…_plain`
-are the numpy twins.
+Responses are (J, n) here. Training runs in float32, by kernels; in float64 the same functions are their numpy twins,
+`…_plain`, exact and slow.
+
+The kernels walk the chains of expert_moments.py, from the middle of the grid to its ends, with the narrower range of
+float32: a term below 1e-20 of the Gaussian nearest to u is dropped, and a response whose chain would have to start
+below exp(−40), or whose sum is below 1e-13, is `remote`: a few in a thousand, each summed by itself in float64. A chain
+of sixty steps loses two digits of seven, far below the noise of random batches; a longer one loses more, with the
+square of its length.
 """
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 
 from heatprior.arrays import FloatArray
-from heatprior.kernels.chains import (
-    BLOCK,
-    BUFFER_LENGTH,
-    CASE,
-    FROM_NEAREST,
-    IS_NARROW,
-    IS_STARVED,
-    IS_WIDE,
-    ORIGIN,
-    PRECISION,
-    START,
-    SUM0,
-    SUM1,
-    SUM2,
-    SUM3,
+from heatprior.kernels.compiler import kernel, widest_vectors
+from heatprior.kernels.expert_moments import (
+    STARVED_NARROW,
     UNROLL,
-    U,
     add_narrow,
     add_starved,
     chains_from_the_middle,
-    component_sums,
-    fill_lanes,
+    narrow_sums,
     nearest_component,
-    next_four,
-    prepare_chains,
-    start_downward,
-    start_upward,
+    starved_sums,
 )
-from heatprior.kernels.compiler import kernel, widest_vectors
-from heatprior.kernels.single_score_matching import single_score_derivatives, single_weight_gradient
+from heatprior.kernels.lookup import clamp
 
-COEFFICIENT, MEAN = SUM0, SUM1  # lanes of the second loop, which has no use for sums
+BLOCK = 512  # responses of one expert whose lanes stay in the L1 cache together
+U, PRECISION, START, SLOPE, HALF, TERM = range(0, 6 * BLOCK, BLOCK)
+RATIO, SUM0, SUM1, SUM2, SUM3, REMOTE, BUFFER_LENGTH = range(6 * BLOCK, 13 * BLOCK, BLOCK)
+COEFFICIENT, SHIFTED = SUM0, SUM1  # of the gradient, which has no use for sums
+
+ZERO, A_HALF, ONE = np.float32(0.0), np.float32(0.5), np.float32(1.0)
+TWO, THREE, FOUR = np.float32(2.0), np.float32(3.0), np.float32(4.0)
+# Chosen so that for s from one grid step on no term of a chain is subnormal, which would slow the whole loop down.
+LOWEST_START, STEEPEST_SLOPE = np.float32(-40.0), np.float32(40.0)
+VANISHING, STARVED = np.float32(1e-20), np.float32(1e-13)
+ROUNDER = np.float32(1.5 * 2.0**23)  # a float32 added to it is rounded to a whole number
+EXPONENT = np.float32(1.5 * 2.0**23 + 127.0)  # the bias of exponents included
+PER_LOG_2, LOG_2_HIGH, LOG_2_LOW = np.float32(1.4426950408889634), np.float32(0.693359375), np.float32(-2.12194440e-4)
+SERIES = tuple(np.float32(1.0 / factorial) for factorial in (720.0, 120.0, 24.0, 6.0))
 
 
 class ScoreDerivatives(NamedTuple):
@@ -113,25 +115,15 @@ def score_derivatives(
     *,
     want_derivatives: bool = True,
 ) -> ScoreDerivatives:
-    """The kernel of `score_derivatives_plain`, in the precision of the responses; what is not wanted is empty."""
-    weights = np.exp(log_weights)
+    """As `score_derivatives_plain`, by the kernel if responses and variances are float32; unwanted arrays are empty."""
+    if responses.dtype != np.float32:
+        return score_derivatives_plain(responses, variances, log_weights, means)
     derivative = responses if want_derivatives else responses[:0]
     results = ScoreDerivatives(*(np.empty_like(like) for like in (responses, derivative, derivative, responses)))
-    if responses.dtype == np.float32:
-        chains = np.ascontiguousarray(chains_from_the_middle(weights)[:, :, 0], np.float32)
-        lowest, spacing = float(means[0]), float(means[1] - means[0])
-        single_score_derivatives(responses, variances, log_weights, weights, chains, lowest, spacing, *results)
-        return results
-    _score_derivatives(
-        responses,
-        variances,
-        log_weights,
-        weights,
-        chains_from_the_middle(weights),
-        float(means[0]),
-        float(means[1] - means[0]),
-        *results,
-    )
+    weights = np.exp(log_weights)
+    chains = np.ascontiguousarray(chains_from_the_middle(weights)[:, :, 0], np.float32)
+    lowest, spacing = float(means[0]), float(means[1] - means[0])
+    _score_derivatives(responses, variances, log_weights, weights, chains, lowest, spacing, *results)
     return results
 
 
@@ -143,21 +135,13 @@ def weight_gradient(
     log_weights: FloatArray,
     means: FloatArray,
 ) -> FloatArray:
-    """The kernel of `weight_gradient_plain`; `derivatives` are those of the same responses."""
-    gradient = np.empty_like(log_weights)
-    compiled = single_weight_gradient if responses.dtype == np.float32 else _weight_gradient
-    compiled(
-        responses,
-        variances,
-        coefficients,
-        derivatives.score,
-        derivatives.totals,
-        log_weights,
-        np.exp(log_weights),
-        float(means[0]),
-        float(means[1] - means[0]),
-        gradient,
-    )
+    """As `weight_gradient_plain`, by the kernel in float32; `derivatives` are those of the same responses."""
+    if responses.dtype != np.float32:
+        return weight_gradient_plain(responses, variances, coefficients, log_weights, means)
+    gradient, weights = np.empty_like(log_weights), np.exp(log_weights)
+    lowest, spacing = float(means[0]), float(means[1] - means[0])
+    score, totals = derivatives.score, derivatives.totals
+    _weight_gradient(responses, variances, coefficients, score, totals, log_weights, weights, lowest, spacing, gradient)
     return gradient
 
 
@@ -182,114 +166,133 @@ def _error_to_gradient(changes, noise, sigma):
 
 @kernel(fastmath={"contract"})
 def _score_derivatives(u, s2, log_weights, weights, chains, lowest, spacing, score, in_response, in_variance, totals):
+    """`totals` are 0 where a response is remote."""
     widest_vectors()
     experts, count = u.shape
-    lanes = np.empty(BUFFER_LENGTH)
+    last = log_weights.shape[1] - 1
+    step, middle = np.float32(spacing), np.float32(lowest + (last // 2) * spacing)
+    wanted = in_response.size > 0
+    lanes = np.empty(BUFFER_LENGTH, np.float32)
     for j in range(experts):
-        for start in range(0, count, BLOCK):
-            rows = min(BLOCK, count - start)
-            here = slice(start, start + rows)
-            fill_lanes(lanes, u[j, here], s2[j, here])
-            component_sums(lanes, rows, log_weights[j], weights[j], chains[j], lowest, spacing, in_response.size > 0)
-            _store_scores(lanes, spacing, score[j, here], totals[j, here])
-            if in_response.size > 0:
-                _store_derivatives(lanes, spacing, score[j, here], in_response[j, here], in_variance[j, here])
-
-
-# Loops of their own, on slices: the compiler makes SIMD code of them.
+        for begin in range(0, count, BLOCK):
+            rows = min(BLOCK, count - begin)
+            remote = _sums_of_block(lanes, u[j], s2[j], begin, rows, chains[j], middle, step, last, wanted)
+            _store_scores(lanes, middle, step, score[j], totals[j], begin, rows)
+            if wanted:
+                _store_derivatives(lanes, step, score[j], in_response[j], in_variance[j], begin, rows)
+            for i in range(rows if remote else 0):
+                if lanes[REMOTE + i] > ZERO:
+                    place = begin + i
+                    found = _remote(u[j, place], s2[j, place], log_weights[j], weights[j], lowest, spacing)
+                    score[j, place] = found[0]
+                    if wanted:
+                        in_response[j, place], in_variance[j, place] = found[1], found[2]
 
 
 @kernel(fastmath={"contract"})
-def _store_scores(lanes, spacing, score, totals):
+def _store_scores(lanes, middle, spacing, score, totals, begin, count):
     widest_vectors()
-    for i in range(score.size):
+    for i in range(count):
         offset = lanes[SUM1 + i] / lanes[SUM0 + i]
-        score[i] = (lanes[ORIGIN + i] + offset * spacing - lanes[U + i]) * lanes[PRECISION + i]
-        totals[i] = 0.0 if lanes[CASE + i] == IS_STARVED else lanes[SUM0 + i]
+        score[begin + i] = (middle + offset * spacing - lanes[U + i]) * lanes[PRECISION + i]
+        totals[begin + i] = ZERO if lanes[REMOTE + i] > ZERO else lanes[SUM0 + i]
 
 
 @kernel(fastmath={"contract"})
-def _store_derivatives(lanes, spacing, score, in_response, in_variance):
+def _store_derivatives(lanes, spacing, score, in_response, in_variance, begin, count):
     widest_vectors()
-    for i in range(score.size):
-        precision, phi = lanes[PRECISION + i], score[i]
-        per_total = 1.0 / lanes[SUM0 + i]
+    for i in range(count):
+        precision, phi = lanes[PRECISION + i], score[begin + i]
+        per_total = ONE / lanes[SUM0 + i]
         offset, square, cube = lanes[SUM1 + i] * per_total, lanes[SUM2 + i] * per_total, lanes[SUM3 + i] * per_total
         spread = (square - offset * offset) * (spacing * spacing)
-        skew = (cube - 3.0 * offset * square + 2.0 * offset * offset * offset) * (spacing * spacing * spacing)
-        slope = (spread * precision - 1.0) * precision
-        in_response[i] = slope
-        in_variance[i] = 0.5 * skew * (precision * precision * precision) + phi * slope
+        skew = (cube - THREE * offset * square + TWO * offset * offset * offset) * (spacing * spacing * spacing)
+        slope = (spread * precision - ONE) * precision
+        in_response[begin + i] = slope
+        in_variance[begin + i] = A_HALF * skew * (precision * precision * precision) + phi * slope
 
 
-@kernel(fastmath={"contract"})
-def _fill_coefficients(lanes, s2, coefficients, score, totals):
-    """Returns how many lanes are not wide."""
-    widest_vectors()
-    special = 0
-    for i in range(s2.size):
-        starved = totals[i] == 0.0
-        lanes[CASE + i] = IS_STARVED if starved else lanes[CASE + i]
-        per_total = lanes[PRECISION + i] / (1.0 if starved else totals[i])
-        lanes[COEFFICIENT + i] = coefficients[i] * per_total
-        lanes[MEAN + i] = lanes[U + i] + score[i] * s2[i]
-        special += lanes[CASE + i] != IS_WIDE
-    return special
+@kernel
+def _remote(response, variance, log_weights, weights, lowest, spacing):
+    """phi and its derivatives in the response and in the variance, in float64."""
+    u, precision = np.float64(response), 1.0 / np.float64(variance)
+    nearest = nearest_component(u, lowest, spacing, log_weights.size - 1)
+    origin = lowest + nearest * spacing
+    sums = narrow_sums(u - origin, precision, weights, nearest, spacing)
+    if math.isnan(u * precision) or not sums[0] > STARVED_NARROW:
+        _, sums = starved_sums(u - origin, precision, log_weights, nearest, spacing)
+    offset, square, cube = sums[1] / sums[0], sums[2] / sums[0], sums[3] / sums[0]
+    spread = (square - offset * offset) * spacing**2
+    skew = (cube - 3.0 * offset * square + 2.0 * offset**3) * spacing**3
+    phi = (origin + offset * spacing - u) * precision
+    slope = (spread * precision - 1.0) * precision
+    return phi, slope, 0.5 * skew * precision**3 + phi * slope
 
 
 @kernel(fastmath={"contract"})
 def _weight_gradient(u, s2, coefficients, score, totals, log_weights, weights, lowest, spacing, gradient):
+    """Of Σ_n a_n phi(u_n), in float64."""
     widest_vectors()
     experts, count = u.shape
     last = weights.shape[1] - 1
-    middle = last // 2
-    steps = -(-(last + 1 - middle) // UNROLL) * UNROLL
-    lanes = np.empty(BUFFER_LENGTH)
+    half = last // 2
+    step, middle = np.float32(spacing), np.float32(lowest + half * spacing)
+    lanes = np.empty(BUFFER_LENGTH, np.float32)
+    sums = np.empty(
+        (2, 2, -(-(last + 1 - half) // UNROLL) * UNROLL)
+    )  # each chain: Σ a g, Σ a g (E[mu] − middle), by steps
     for j in range(experts):
-        sums = np.zeros((2, 2, steps))  # for each chain: Σ a g, Σ a g (E[mu] − middle), by steps from the middle
+        sums[:] = 0.0
         gradient[j] = 0.0
-        for start in range(0, count, BLOCK):
-            rows = min(BLOCK, count - start)
-            here = slice(start, start + rows)
-            fill_lanes(lanes, u[j, here], s2[j, here])
-            any_wide = prepare_chains(lanes, rows, lowest, spacing, last)
-            special = _fill_coefficients(lanes, s2[j, here], coefficients[j, here], score[j, here], totals[j, here])
-            for i in range(rows if special else 0):
-                if lanes[CASE + i] != IS_WIDE:
-                    nearest = nearest_component(lanes[U + i], lowest, spacing, last)
-                    from_nearest, precision, a = lanes[FROM_NEAREST + i], lanes[PRECISION + i], lanes[COEFFICIENT + i]
-                    from_mean = lowest + nearest * spacing - lanes[MEAN + i]
-                    if lanes[CASE + i] == IS_NARROW:
-                        add_narrow(from_nearest, precision, a, from_mean, weights[j], nearest, spacing, gradient[j])
-                    else:
-                        add_starved(
-                            from_nearest, precision, a, from_mean, log_weights[j], nearest, spacing, gradient[j]
-                        )
-                    lanes[START + i] = 0.0  # its chain stays at zero
-            if any_wide:
-                start_upward(lanes, rows)
-                _walk_and_collect(lanes, rows, lowest + middle * spacing, sums[0])
-                start_downward(lanes, rows)
-                _walk_and_collect(lanes, rows, lowest + middle * spacing, sums[1])
+        for begin in range(0, count, BLOCK):
+            rows = min(BLOCK, count - begin)
+            _start_lanes(lanes, u[j], s2[j], begin, rows, middle, step, last)
+            remote = _fill_coefficients(lanes, middle, s2[j], coefficients[j], score[j], totals[j], begin, rows)
+            for i in range(rows if remote else 0):
+                if totals[j, begin + i] == ZERO:
+                    place = begin + i
+                    coefficient = coefficients[j, place]
+                    _add_remote(
+                        u[j, place], s2[j, place], coefficient, log_weights[j], weights[j], lowest, spacing, gradient[j]
+                    )
+                    lanes[START + i] = ZERO  # its chain stays at zero
+            for way in range(2):
+                _face(lanes, rows, way)
+                _walk_and_collect(lanes, rows, sums[way])
         for component in range(last + 1):
-            k = component - middle
+            k = component - half
             chain = 0 if k >= 0 else 1
             gradient[j, component] += weights[j, component] * (
                 spacing * k * sums[chain, 0, abs(k)] - sums[chain, 1, abs(k)]
             )
 
 
+@kernel(fastmath={"contract"})
+def _fill_coefficients(lanes, middle, s2, coefficients, score, totals, begin, count):
+    """Returns how many responses are remote."""
+    widest_vectors()
+    remote = 0
+    for i in range(count):
+        total = totals[begin + i]
+        is_remote = total == ZERO
+        coefficient = coefficients[begin + i] * lanes[PRECISION + i] / (ONE if is_remote else total)
+        lanes[COEFFICIENT + i] = ZERO if is_remote else coefficient
+        mean = lanes[U + i] - middle + score[begin + i] * s2[begin + i]
+        lanes[SHIFTED + i] = ZERO if is_remote else coefficient * mean
+        remote += is_remote
+    return remote
+
+
 @kernel(fastmath={"contract", "reassoc"})
-def _walk_and_collect(lanes, count, middle, sums):
+def _walk_and_collect(lanes, count, sums):
     """Walk from the middle to one end of the grid, collecting Σ_n a_n g_nk and Σ_n a_n g_nk (E_n[mu] − middle)."""
     widest_vectors()
     for k in range(0, sums.shape[1], UNROLL):
-        a0, a1, a2, a3 = 0.0, 0.0, 0.0, 0.0
-        b0, b1, b2, b3 = 0.0, 0.0, 0.0, 0.0
+        a0, a1, a2, a3 = ZERO, ZERO, ZERO, ZERO
+        b0, b1, b2, b3 = ZERO, ZERO, ZERO, ZERO
         for i in range(count):
-            coefficient = lanes[COEFFICIENT + i]
-            shifted = coefficient * (lanes[MEAN + i] - middle)
-            a, b, c, d = next_four(lanes, i)
+            coefficient, shifted = lanes[COEFFICIENT + i], lanes[SHIFTED + i]
+            a, b, c, d = _next_four(lanes, i)
             a0 += coefficient * a
             a1 += coefficient * b
             a2 += coefficient * c
@@ -306,3 +309,150 @@ def _walk_and_collect(lanes, count, middle, sums):
         sums[1, k + 1] += b1
         sums[1, k + 2] += b2
         sums[1, k + 3] += b3
+
+
+@kernel
+def _add_remote(response, variance, coefficient, log_weights, weights, lowest, spacing, gradient):
+    """Add one response's part, in float64."""
+    u, precision = np.float64(response), 1.0 / np.float64(variance)
+    nearest = nearest_component(u, lowest, spacing, log_weights.size - 1)
+    from_nearest = u - (lowest + nearest * spacing)
+    of_scores = np.float64(coefficient) * precision
+    sums = narrow_sums(from_nearest, precision, weights, nearest, spacing)
+    if sums[0] > STARVED_NARROW and not math.isnan(from_nearest * precision):
+        per_total = 1.0 / sums[0]
+        from_mean = -sums[1] * per_total * spacing
+        add_narrow(from_nearest, precision, of_scores * per_total, from_mean, weights, nearest, spacing, gradient)
+    else:
+        _, sums = starved_sums(from_nearest, precision, log_weights, nearest, spacing)
+        from_mean = -sums[1] / sums[0] * spacing
+        add_starved(from_nearest, precision, of_scores, from_mean, log_weights, nearest, spacing, gradient)
+
+
+@kernel(fastmath={"contract"})
+def _sums_of_block(lanes, u, s2, begin, count, chains, middle, spacing, last, all_four):
+    """Of `count` responses from `begin` on: SUM0 to SUM3 = Σ_l w_l g_l k_l^m for m = 0 to 3, or only SUM0 and SUM1.
+
+    k_l counts grid steps from the middle, g_l is relative to the Gaussian nearest to u. `chains` (2, steps) are the
+    weights along both ways from the middle. Returns how many lanes are REMOTE, whose sums are not right.
+    """
+    widest_vectors()
+    _start_lanes(lanes, u, s2, begin, count, middle, spacing, last)
+    for i in range(count):
+        lanes[SUM0 + i] = ZERO
+        lanes[SUM1 + i] = ZERO
+    for i in range(count if all_four else 0):
+        lanes[SUM2 + i] = ZERO
+        lanes[SUM3 + i] = ZERO
+    for way in range(2):
+        _face(lanes, count, way)
+        _walk(lanes, count, chains[way], ONE if way == 0 else -ONE, all_four)
+    remote = 0
+    for i in range(count):
+        is_remote = (lanes[REMOTE + i] > ZERO) | (not lanes[SUM0 + i] > STARVED)
+        lanes[REMOTE + i] = ONE if is_remote else ZERO
+        remote += is_remote
+    return remote
+
+
+@kernel(fastmath={"contract"})
+def _start_lanes(lanes, u, s2, begin, count, middle, spacing, last):
+    """U, PRECISION and REMOTE of the responses; START, SLOPE and HALF, the factors of their chains."""
+    widest_vectors()
+    below, above = np.float32(-(last // 2)), np.float32(last - last // 2)
+    per_spacing = ONE / spacing
+    for i in range(count):
+        response, precision = u[begin + i], ONE / s2[begin + i]
+        from_middle = response - middle
+        nearest = clamp(from_middle * per_spacing, below, above) + ROUNDER - ROUNDER  # in steps from the middle
+        start = -A_HALF * nearest * spacing * (TWO * from_middle - nearest * spacing) * precision
+        slope = from_middle * spacing * precision
+        lanes[U + i] = response
+        lanes[PRECISION + i] = precision
+        lanes[START + i] = clamp(start, LOWEST_START, ZERO)
+        lanes[SLOPE + i] = clamp(slope, -STEEPEST_SLOPE, STEEPEST_SLOPE)
+        lanes[HALF + i] = clamp(-A_HALF * spacing * spacing * precision, -STEEPEST_SLOPE, ZERO)
+        is_wide = (start > LOWEST_START) & (abs(slope) < STEEPEST_SLOPE)  # false for NaN
+        lanes[REMOTE + i] = ZERO if is_wide else ONE
+    _exp_of_lanes(lanes, START, count)
+    _exp_of_lanes(lanes, SLOPE, count)
+    _exp_of_lanes(lanes, HALF, count)
+
+
+@kernel(fastmath={"contract"})
+def _exp_of_lanes(lanes, first, count):
+    """exp(x) for −87 < x < 88 to 2e-7, in place: 2ᵏ times a series; k is in the last bits of a rounded sum."""
+    widest_vectors()
+    for i in range(count):
+        x = lanes[first + i]
+        shifted = x * PER_LOG_2 + EXPONENT
+        k = shifted - EXPONENT
+        r = (x - k * LOG_2_HIGH) - k * LOG_2_LOW
+        series = SERIES[0] * r + SERIES[1]
+        series = series * r + SERIES[2]
+        series = series * r + SERIES[3]
+        series = series * r + A_HALF
+        series = series * r + ONE
+        lanes[first + i] = series * r + ONE
+        lanes[TERM + i] = shifted  # free until the chains start
+    bits = lanes.view(np.int32)
+    for i in range(count):
+        bits[TERM + i] <<= np.int32(23)
+    for i in range(count):
+        lanes[first + i] *= lanes[TERM + i]
+
+
+@kernel(fastmath={"contract"})
+def _face(lanes, count, way):
+    """Put the lanes at the middle of the grid, facing its upper end, or for `way` = 1 its lower one."""
+    widest_vectors()
+    if way == 0:
+        for i in range(count):
+            lanes[TERM + i] = lanes[START + i]
+            lanes[RATIO + i] = lanes[HALF + i] * lanes[SLOPE + i]
+    else:
+        for i in range(count):
+            lanes[TERM + i] = lanes[START + i]
+            lanes[RATIO + i] = lanes[HALF + i] / lanes[SLOPE + i]
+
+
+@kernel(inline="always", fastmath={"contract"})
+def _next_four(lanes, i):
+    """The Gaussians at the next four grid points of lane i, which moves on by as many, or vanishes."""
+    q = lanes[HALF + i] * lanes[HALF + i]
+    a, r = lanes[TERM + i], lanes[RATIO + i]
+    b = a * r
+    r *= q
+    c = b * r
+    r *= q
+    d = c * r
+    r *= q
+    after = d * r
+    lanes[TERM + i] = after if after > VANISHING else ZERO
+    lanes[RATIO + i] = r * q if after > VANISHING else ZERO
+    return a, b, c, d
+
+
+@kernel(fastmath={"contract"})
+def _walk(lanes, count, chain, sign, all_four):
+    """Walk from the middle to one end of the grid: SUM_m += Σ_k chain[k] (±k)^m g_k, m = 0, 1 or m = 0 to 3."""
+    widest_vectors()
+    k0, k1, k2, k3 = ZERO, sign, TWO * sign, THREE * sign
+    for first in range(0, len(chain), UNROLL):
+        w0, w1, w2, w3 = chain[first], chain[first + 1], chain[first + 2], chain[first + 3]
+        v0, v1, v2, v3 = w0 * k0, w1 * k1, w2 * k2, w3 * k3
+        if all_four:
+            y0, y1, y2, y3 = v0 * k0, v1 * k1, v2 * k2, v3 * k3
+            z0, z1, z2, z3 = y0 * k0, y1 * k1, y2 * k2, y3 * k3
+            for i in range(count):
+                a, b, c, d = _next_four(lanes, i)
+                lanes[SUM0 + i] += (w0 * a + w1 * b) + (w2 * c + w3 * d)
+                lanes[SUM1 + i] += (v0 * a + v1 * b) + (v2 * c + v3 * d)
+                lanes[SUM2 + i] += (y0 * a + y1 * b) + (y2 * c + y3 * d)
+                lanes[SUM3 + i] += (z0 * a + z1 * b) + (z2 * c + z3 * d)
+        else:
+            for i in range(count):
+                a, b, c, d = _next_four(lanes, i)
+                lanes[SUM0 + i] += (w0 * a + w1 * b) + (w2 * c + w3 * d)
+                lanes[SUM1 + i] += (v0 * a + v1 * b) + (v2 * c + v3 * d)
+        k0, k1, k2, k3 = k0 + FOUR * sign, k1 + FOUR * sign, k2 + FOUR * sign, k3 + FOUR * sign

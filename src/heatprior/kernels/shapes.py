@@ -6,9 +6,9 @@ matrices for each patch, which is nearly all the work, so four short cuts are ta
 - All shapes are compared at every second patch in either direction only, and there within a small subspace that they
   share; the best few of such a patch are the candidates of its neighbours. (Neighbours within the same tile: a patch at
   the far edge of a tile may have fewer.)
-- Shapes are compared along their main axes, there and among the candidates: principal_axes.py.
+- Shapes are compared along their main axes, there and among the candidates: candidates.py.
 - The posterior mean is over the best shape, or over those nearly as likely as well, with all their contrasts. How
-  likely a shape is, is told by its best contrast.
+  likely a shape is, its best contrast says.
 - It leaves out axes on which a shape hardly differs from noise.
 
 `changes_plain` is the numpy twin of all but the first, with all shapes as candidates.
@@ -23,19 +23,24 @@ import numpy as np
 
 from heatprior.arrays import FloatArray, IntArray
 from heatprior.kernels.candidates import (
+    LOWEST,
     RUN,
+    PrincipalAxes,
     candidates_on_grid,
-    centred_patches,
     corner,
+    cut_centred_patches,
     level_of,
-    listed_by_shape,
+    list_by_shape,
+    peak,
+    peaks_plain,
+    square,
     take,
+    weighted_sum,
 )
 from heatprior.kernels.compiler import FAST, kernel, widest_vectors
-from heatprior.kernels.principal_axes import LOWEST, PrincipalAxes, peak, peaks_plain, square, weighted
-from heatprior.kernels.shrinkage import shrink_at_levels, shrink_at_one_level
 
 LANES = 16  # of a vector register
+UNLIKELY = np.float32(16.0)  # a contrast that is e^16 times less likely than the best has no part: rounding is as large
 
 
 class ShapeTables(NamedTuple):
@@ -97,9 +102,9 @@ def add_changes(band, size, places, levels, tables, candidates, total):
     `total` (2, h, w) holds their sums, each pixel counted by its weight, and the sums of the weights. `levels` are the
     numbers of the noise levels of the patches, (m, n), or (1, 1) if it is one.
     """
-    patches = centred_patches(band, places, size)
+    patches = cut_centred_patches(band, places, size)
     best = candidates_on_grid(patches, len(places[0]), levels, tables, candidates)
-    firsts, listed = listed_by_shape(best, len(places[0]), len(places[1]), len(tables.begins) - 1)
+    firsts, listed = list_by_shape(best, len(places[0]), len(places[1]), len(tables.begins) - 1)
     logs = _peaks_of_candidates(patches, len(places[1]), levels, tables, firsts, listed)
     firsts, listed, shares = _likely(firsts, listed, logs, len(patches), tables.rival)
     changes, counts = _changes(patches, len(places[1]), levels, tables, firsts, listed, shares)
@@ -191,7 +196,7 @@ def _energies(patches, whitening):
         some = patches[start : start + RUN]
         y = np.dot(some, whitening.T) if len(whitening) > 0 else some
         for i in range(len(some)):
-            energies[start + i] = weighted(y[i], y[i])
+            energies[start + i] = weighted_sum(y[i], y[i])
     return energies
 
 
@@ -245,3 +250,90 @@ def _add_patches(patches, counts, window, places, size, total):
                 weight = count * weights[h]
                 sums[h] += weight * own[h]
                 counted[h] += weight
+
+
+# Shrinkage of the responses of patches along the axes of a shape: u ← Σ_g P(g | u) keep_g u over its contrasts g, which
+# is their posterior mean. Beside it comes by how much a patch counts, Σ_g P(g | u) confidence_g. At one noise level for
+# all patches the sums over axes and contrasts are matrix products.
+
+
+@kernel
+def shrink_at_one_level(u, tables, k, level, parts, kept, counts):
+    """`_shrink` for every row of u (n, m), by products; `parts` and `kept` are room, `counts` (n,) what it returns."""
+    rows, axes = u.shape
+    gains, keeps = tables.gains[level, k, :, :axes], tables.keeps[level, k, :, :axes]
+    logs, factors = parts[: rows * len(gains)].reshape((rows, len(gains))), kept[: u.size].reshape(u.shape)
+    _square_into(u.reshape(-1), factors.reshape(-1))
+    np.dot(factors, np.ascontiguousarray(gains.T), logs)
+    _to_probabilities(logs, tables.constants[level, k], tables.confidences[k], counts)
+    np.dot(logs, np.ascontiguousarray(keeps), factors)
+    _scale(u.reshape(-1), factors.reshape(-1))
+
+
+@kernel(fastmath=FAST)
+def _square_into(values, squares):
+    widest_vectors()
+    for i in range(len(values)):
+        squares[i] = values[i] * values[i]
+
+
+@kernel(fastmath=FAST)
+def _scale(values, factors):
+    widest_vectors()
+    for i in range(len(values)):
+        values[i] *= factors[i]
+
+
+@kernel(fastmath=FAST)
+def _to_probabilities(logs, constants, confidences, counts):
+    """Of the contrasts, P(g | u), in place of Σ_d gain_gd u_d² (n, G); and Σ_g P(g | u) confidence_g, (n,)."""
+    for i in range(len(logs)):
+        parts, highest = logs[i], LOWEST
+        for g in range(len(parts)):
+            parts[g] += constants[g]
+            highest = max(highest, parts[g])
+        total, count = np.float32(0.0), np.float32(0.0)
+        for g in range(len(parts)):
+            parts[g] = np.exp(parts[g] - highest) if parts[g] >= highest - UNLIKELY else np.float32(0.0)
+            total += parts[g]
+            count += parts[g] * confidences[g]
+        scale = np.float32(1.0) / total
+        for g in range(len(parts)):
+            parts[g] *= scale
+        counts[i] = scale * count
+
+
+@kernel
+def shrink_at_levels(u, tables, k, levels, numbers, columns, parts, kept, counts):
+    """The same for one noise level per patch."""
+    contrasts, axes = tables.gains.shape[2], u.shape[1]
+    for i in range(len(u)):
+        level = level_of(levels, numbers[i], columns)
+        gains, keeps, constants = tables.gains[level, k], tables.keeps[level, k], tables.constants[level, k]
+        counts[i] = _shrink(u[i], gains, keeps, constants, tables.confidences[k], parts[:contrasts], kept[:axes])
+
+
+@kernel(fastmath=FAST)
+def _shrink(u, gains, keeps, constants, confidences, parts, squares):
+    """u ← Σ_g P(g | u) keep_g u, and Σ_g P(g | u) confidence_g; `parts` and `squares` are room."""
+    widest_vectors()
+    for d in range(len(u)):
+        squares[d] = u[d] * u[d]
+    highest = LOWEST
+    for g in range(len(parts)):
+        parts[g] = weighted_sum(squares, gains[g]) + constants[g]
+        highest = max(highest, parts[g])
+    total, count, kept = np.float32(0.0), np.float32(0.0), squares
+    for d in range(len(u)):
+        kept[d] = np.float32(0.0)
+    for g in range(len(parts)):
+        if parts[g] >= highest - UNLIKELY:
+            part, keep = np.exp(parts[g] - highest), keeps[g]
+            total += part
+            count += part * confidences[g]
+            for d in range(len(u)):
+                kept[d] += part * keep[d]
+    scale = np.float32(1.0) / total
+    for d in range(len(u)):
+        u[d] *= scale * kept[d]
+    return scale * count

@@ -10,16 +10,17 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from functools import cache
-from threading import Lock, current_thread, get_native_id, local
+from threading import current_thread, get_native_id, local
 from typing import Any, TypeVar
 
 from numba import get_num_threads
 from threadpoolctl import ThreadpoolController
 
-from heatprior.scipy_extensions import extension
+from heatprior.locks import thread_lock
+from heatprior.scipy_subset import extension
 
 POOL = "heatprior"  # how the names of its threads begin
 STEP_BACK = 5  # how much nicer than others the threads of work in the background are: a quarter of what is contended
@@ -29,7 +30,7 @@ Result = TypeVar("Result")
 
 def for_each(function: Callable[[Piece], Result], pieces: Sequence[Piece]) -> list[Result]:
     """The results of `function` on each piece, in order; after an error no further piece is begun, and it is raised."""
-    threads = min(get_num_threads(), len(pieces))
+    threads = min(_threads(), len(pieces))
     if current_thread().name.startswith(POOL):  # a piece of a piece runs where it is
         return [function(piece) for piece in pieces]
     with products_in_one_thread():  # a single piece, too: shared among threads, products have other bits
@@ -48,7 +49,13 @@ def for_each(function: Callable[[Piece], Result], pieces: Sequence[Piece]) -> li
                 except Exception as error:  # raised below, in the thread of the caller
                     errors[number] = error
 
-        wait([_pool(threads, _Place.background).submit(work) for _ in range(threads)])
+        begun: list[Future[None]] = []
+        try:
+            for _ in range(threads):
+                begun.append(_pool(threads, _Place.background).submit(work))
+        except RuntimeError:  # the interpreter ends, and its pools take no more; or there can be no more threads
+            work()
+        wait(begun)
         if errors:
             raise errors[min(errors)]
         return results
@@ -59,13 +66,25 @@ def meanwhile(function: Callable[[], Result]) -> Callable[[], Result]:
 
     With one thread it is called when its result is wanted.
     """
-    return function if get_num_threads() == 1 else _background().submit(function).result
+    if _threads() == 1:
+        return function
+    try:
+        return _background().submit(function).result
+    except RuntimeError:  # as above
+        return function
+
+
+def _threads() -> int:
+    """Return numba's setting; it takes locks of its own to look it up, and a fork must not find them taken."""
+    with _Limit.lock:
+        return get_num_threads()
 
 
 class _PlaceOfWork(local):
-    """Of each thread: whether what it begins is work in the background."""
+    """Of each thread: whether what it begins is work in the background, and how often it limits the BLAS now."""
 
     background = False
+    limits = 0
 
 
 _Place = _PlaceOfWork()
@@ -100,7 +119,7 @@ def step_back() -> None:
 class _Limit:
     """How many callers limit the BLAS to one thread now, and how to undo it when the last one leaves."""
 
-    lock = Lock()
+    lock = thread_lock()
     holders = 0
     undo: Callable[[], None] = staticmethod(lambda: None)
 
@@ -113,11 +132,13 @@ def products_in_one_thread() -> Iterator[None]:
             _take_control()
             _Limit.undo = _libraries().limit(limits=1, user_api="blas").restore_original_limits
         _Limit.holders += 1
+        _Place.limits += 1
     try:
         yield
     finally:
         with _Limit.lock:
             _Limit.holders -= 1
+            _Place.limits -= 1
             if _Limit.holders == 0:
                 _take_control()  # the last to leave need not be the first that came
                 _Limit.undo()
@@ -141,9 +162,18 @@ def _background() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(1, POOL)
 
 
-if hasattr(os, "register_at_fork"):  # a child process has none of its parent's threads
-    os.register_at_fork(after_in_child=_pool.cache_clear)
-    os.register_at_fork(after_in_child=_background.cache_clear)
+def _forget_other_threads() -> None:
+    """In a child process, which has none of its parent's threads: neither pools nor limits but those of this one."""
+    _pool.cache_clear()
+    _background.cache_clear()
+    if _Limit.holders > _Place.limits == 0:
+        _take_control()
+        _Limit.undo()
+    _Limit.holders = _Place.limits
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_other_threads)
 
 
 @cache

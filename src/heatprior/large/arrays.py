@@ -1,60 +1,54 @@
 """`hp.denoise` of a dask array: lazy, block by block as it is chunked, with the same bits as the whole in memory.
 
 Not `map_overlap`, which wants one depth for all blocks, at most as deep as the smallest chunk: what a block needs
-follows from where it lies (`Way.reads`), and is cut out of the array, never rechunked.
+follows from where it lies (`Pipeline.reads`), and is cut out of the array, never rechunked.
 """
 
 from __future__ import annotations
 
 from itertools import pairwise
 from os import PathLike
-from typing import Any, NoReturn
+from typing import Any
 
 import dask.array as da
 import numpy as np
 from dask import compute, delayed
 from numpy.typing import ArrayLike, NDArray
 
+from heatprior.arrays import ChannelAxis
+from heatprior.border.colour import MOSTLY
+from heatprior.border.pixels import (
+    WHITES,
+    as_channels,
+    as_noise_level,
+    axis_or_none,
+    check_white,
+    is_lazy,
+    type_white,
+)
+from heatprior.border.scale import squares
 from heatprior.errors import InvalidInputError
-from heatprior.large.blocks import Levels, check_way, denoise_block, refuse_what_is_not_local
+from heatprior.large.blocks import Levels, check_local, denoise_block
 from heatprior.large.samples import full_scale_of_squares, noise_of_squares
-from heatprior.lazy import is_lazy
-from heatprior.noise.estimation import NoiseReport, check_kind
-from heatprior.noise.squares import squares
-from heatprior.pixels.channels import MOSTLY
-from heatprior.pixels.inputs import WHITES, as_channels, as_noise_level, as_white
+from heatprior.noise.estimation import NoiseReport
 from heatprior.priors.protocol import DiffusedPrior
-from heatprior.restoration.multiscale_pieces import PieceByPiece, way_of
-from heatprior.restoration.splitting import METHODS
-from heatprior.zoo import as_prior
+from heatprior.restoration.denoising import Settings
+from heatprior.restoration.pipeline import Pipeline
 
 
-def denoise(
-    image: da.Array,
-    sigma: ArrayLike | da.Array | None = None,
-    *,
-    noise: str = "auto",
-    prior: str | PathLike[str] | DiffusedPrior = "mixture",
-    method: str = "hqs",
-    adapt: bool = False,
-    scales: int | None = None,  # 1
-    channel_axis: int | None = None,
-    white: float | None = None,
-) -> da.Array:
-    """As `hp.denoise(…, scales=1)`: a dask array of the same chunks. A map `sigma` may be a dask array too.
+def denoise(image: da.Array, sigma: ArrayLike | da.Array | None, settings: Settings) -> da.Array:
+    """As `hp.denoise`, with the same bits: a dask array of the same chunks. A map `sigma` may be a dask array too.
 
-    At more scales the bits are the same whatever the chunks, and close to those of the whole in memory, where filters
-    are not cut off (`restoration/local_scales.py`).
-    Without sigma, the noise is one level per channel, and without white, full scale is what the type says or what is
-    likely: estimated from squares spread over the image when the first block is computed.
+    Without sigma, the noise is one level per channel, and without white, full scale is what the type says or what the
+    range tells: estimated from squares spread over the image when the first block is computed.
     """
-    scales = 1 if scales is None else scales
-    refuse_what_is_not_local(adapt=adapt, scales=scales)
-    check_kind(noise)
-    if method not in METHODS:
-        raise InvalidInputError(f"method is {method!r}; expected {' or '.join(map(repr, METHODS))}")
-    if sigma is not None and noise != "auto":
+    if settings.quality == "best" or not isinstance(settings.noise, str):
+        raise InvalidInputError(
+            "blocks are denoised at quality 'fast' or 'default', without a noise profile or counts; leave that out"
+        )
+    if sigma is not None and settings.noise != "auto":
         raise InvalidInputError("noise is for images whose noise is estimated; leave out sigma, or noise")
+    channel_axis, white, noise = axis_or_none(settings.channel_axis), settings.white, str(settings.noise)
     stand_in = _stand_in(image)
     as_channels(stand_in, channel_axis)
     by_type = _full_scale(white, image)
@@ -66,8 +60,9 @@ def denoise(
             f"rechunk({{{channel_axis}: -1}}) first"
         )
     fillings = 0 if image.dtype.kind != "f" else 1 + in_colour
-    way = way_of(as_prior(prior), method, (int(channels.shape[-2]), int(channels.shape[-1])), fillings, scales)
-    check_way(way)
+    shape = (int(channels.shape[-2]), int(channels.shape[-1]))
+    pipeline = settings.pipeline(settings.find_prior(), shape, fillings=fillings)
+    check_local(pipeline)
     alpha = _has_alpha(channels) if in_colour and channels.shape[-3] == 4 else False
     told = (
         None if sigma is None else _told(sigma, stand_in, channels, channel_axis, np.inf if white is None else by_type)
@@ -78,7 +73,7 @@ def denoise(
         cut = _Cut(levels)
     else:
         cut = _Cut.of(told, channels)
-    blocks = _blocks(channels, cut, delayed(way, pure=False), way, full, in_colour, alpha)
+    blocks = _blocks(channels, cut, delayed(pipeline, pure=False), pipeline, full, in_colour, alpha)
     clean = da.block(blocks)
     return clean[..., 0, :, :] if channel_axis is None else da.moveaxis(clean, -3, channel_axis)
 
@@ -88,25 +83,18 @@ def estimate_noise(
     noise: str = "auto",
     *,
     prior: str | PathLike[str] | DiffusedPrior = "patch7",
-    channel_axis: int | None = None,
+    channel_axis: ChannelAxis = None,
     white: float | None = None,
 ) -> NoiseReport:
     """One level per channel, from squares spread over the image: computed now; see `hp.estimate_noise`."""
+    channel_axis = axis_or_none(channel_axis)
     as_channels(_stand_in(image), channel_axis)
     by_type, channels = _full_scale(white, image), _channels(image, channel_axis)
     (full,) = compute(_likely_scale(channels, by_type, None)) if white is None else (by_type,)
     (reports,) = compute(_reports(channels, noise, prior, full))
     values = np.broadcast_to(_levels_of(reports, channels.ndim).sigma, channels.shape)
     sigma = values[..., 0, :, :] if channel_axis is None else np.moveaxis(values, -3, channel_axis)
-    return NoiseReport(sigma, tuple(report.channels[0] for report in reports), full)
-
-
-def refuse_noise_map() -> NoReturn:
-    """A map weighs contrasts by how frequent they are in the whole image."""
-    raise InvalidInputError(
-        "a noise map looks at the whole image at once, which blocks cannot; take hp.noise_map of a crop, "
-        "image[:2048, :2048].compute(), or hp.estimate_noise of the dask array"
-    )
+    return NoiseReport(sigma, tuple(report.channels[0] for report in reports), full, full)
 
 
 def _told(sigma: Any, stand_in: NDArray[Any], channels: da.Array, channel_axis: int | None, full: float) -> Any:
@@ -152,22 +140,22 @@ def _cut_map(values: NDArray[Any], ends: Any, planes: tuple[slice, ...]) -> Leve
 
 
 def _blocks(
-    channels: da.Array, cut: _Cut, shared: Any, way: PieceByPiece, full: Any, in_colour: bool, alpha: Any
+    channels: da.Array, cut: _Cut, shared: Any, pipeline: Pipeline, full: Any, in_colour: bool, alpha: Any
 ) -> list[Any]:
     """Every block of the result, nested as da.block takes them."""
     edges = [[0, *np.cumsum(lengths).tolist()] for lengths in channels.chunks]
     work = delayed(denoise_block, pure=False)
 
-    def nested(places: tuple[slice, ...]) -> Any:
+    def nest(places: tuple[slice, ...]) -> Any:
         if len(places) < channels.ndim:
-            return [nested((*places, slice(*ends))) for ends in pairwise(edges[len(places)])]
+            return [nest((*places, slice(*ends))) for ends in pairwise(edges[len(places)])]
         wanted = (places[-2], places[-1])
-        here = (*places[:-2], *way.reads(wanted))
+        here = (*places[:-2], *pipeline.reads(wanted))
         block = work(channels[here], cut.at(here), shared, wanted, white=full, in_colour=in_colour, alpha=alpha)
         shape = tuple(place.stop - place.start for place in places)
         return da.from_delayed(block, shape, channels.dtype)
 
-    found: list[Any] = nested(())
+    found: list[Any] = nest(())
     return found
 
 
@@ -211,7 +199,8 @@ def _stand_in(image: da.Array) -> NDArray[Any]:
 
 
 def _full_scale(white: float | None, image: da.Array) -> float:
-    return as_white(white, np.zeros((1, 1), image.dtype))
+    nothing = np.zeros((1, 1), image.dtype)
+    return type_white(nothing) if white is None else check_white(white, nothing)
 
 
 def _has_alpha(channels: da.Array) -> Any:

@@ -12,17 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatprior.arrays import FloatArray
-from heatprior.errors import InvalidInputError
+from heatprior.border.entry import Entered, Group, Index, noise_of_levels
+from heatprior.border.gaps import Window
+from heatprior.border.pixels import as_pixels
 from heatprior.kernels.threads import products_in_one_thread
-from heatprior.noise_model import as_noise, mixed_noise
-from heatprior.pixels.channels import ALONE, COLOUR, mixed
-from heatprior.pixels.gaps import Window, with_all_or_no_channel_missing
-from heatprior.pixels.inputs import as_pixels, as_white
-from heatprior.restoration.channelwise import store
-from heatprior.restoration.multiscale_pieces import PieceByPiece
-from heatprior.restoration.planning import noise_of_channel
+from heatprior.noise_value import Noise
+from heatprior.restoration.pipeline import Pipeline
+from heatprior.restoration.pyramid import shift
 
-MOST_SCALES = 4  # of which the last two hardly change an image
 Ends = tuple[NDArray[Any], NDArray[Any]]  # lowest and highest noise level of every plane and channel, (..., channels)
 
 
@@ -39,57 +36,58 @@ class Levels:
         own = zip(places[len(places) - len(shape) :], shape, strict=True)
         return Levels(np.asarray(self.sigma)[tuple(place if length > 1 else slice(None) for place, length in own)])
 
+    def noises(self, shape: tuple[int, ...], white: float) -> dict[Index, Noise]:
+        """Of every channel of a block (..., channels, h, w), grey levels being 0 to 1."""
+        sigma = np.asarray(self.sigma)
+        is_map = self.ends is not None
+        values = np.broadcast_to(sigma, (*shape[:-2], *sigma.shape[-2:]) if sigma.ndim >= 2 else (*shape[:-2], 1, 1))
+        return {
+            place: noise_of_levels(
+                values[place],
+                white,
+                is_map=is_map,
+                ends=None if self.ends is None else (float(self.ends[0][place]), float(self.ends[1][place])),
+            )
+            for place in np.ndindex(shape[:-2])
+        }
+
 
 def denoise_block(
     channels: NDArray[Any],
     levels: Levels,
-    way: PieceByPiece,
+    pipeline: Pipeline,
     wanted: Window,
     *,
     white: float,
     in_colour: bool = False,
     alpha: bool = False,
 ) -> NDArray[Any]:
-    """The pixels `wanted` of channels (..., channels, h, w), of which what `way.reads(wanted)` says is here.
+    """The pixels `wanted` of channels (..., channels, h, w), of which what `pipeline.reads(wanted)` says is here.
 
     As `hp.denoise` of the whole image, in type, units and bits. `in_colour` if the channels are those of one image,
     not images by themselves; `alpha` if the last of them is transparency.
     """
-    channels = as_pixels(channels)
-    if channels.dtype.kind == "f":
-        as_white(white if white != 1.0 else None, channels)
-    here = way.reads(wanted)
-    inside: tuple[Any, ...] = (
-        ...,
-        *(slice(w.start - h.start, w.stop - h.start) for w, h in zip(wanted, here, strict=True)),
-    )
-    observed = channels[inside]
-    clean = np.empty(observed.shape, channels.dtype)
-    if channels.dtype.kind != "f" and channels.min() == channels.max():
-        clean[...] = observed  # nothing to see: the noise that is estimated elsewhere is not here
-        return clean
-    colours = channels.shape[-3] - alpha
-    mix = COLOUR if in_colour and colours == 3 else ALONE
-    back = np.linalg.inv(mix) * white
-    sigmas = np.broadcast_to(levels.sigma, channels.shape)
-    if alpha:
-        clean[..., -1, :, :] = observed[..., -1, :, :]
+    pixels = as_pixels(channels)
+    inside = shift(wanted, pipeline.reads(wanted))
+    if pixels.dtype.kind != "f" and pixels.min() == pixels.max():
+        return pixels[(..., *inside)].copy()  # nothing to see: the noise that is estimated elsewhere is not here
+    axis = pixels.ndim - 3 if in_colour else None
+    entered = Entered(pixels if in_colour else np.moveaxis(pixels, -3, 0), axis, white, alpha)
+    noises = levels.noises(pixels.shape, white)
+
+    def denoise_group(group: Group, planes: list[FloatArray]) -> list[FloatArray]:
+        own = {(*group.image, c): noises[_place(group, c, in_colour=in_colour)] for c in group.channels}
+        found = entered.noises_of_planes(group, own)
+        return [pipeline.denoise(plane, noise, wanted) for plane, noise in zip(planes, found, strict=True)]
+
     with one_thread():
-        for index in np.ndindex(channels.shape[:-3]):
-            for first in range(0, colours, len(mix)):
-                job = (*index, slice(first, first + len(mix)))
-                noisy = with_all_or_no_channel_missing(channels[job], whole=False)
-                noises = [
-                    noise_of_channel(sigmas[*index, c], white, _ends(levels.ends, (*index, c)))
-                    for c in range(first, first + len(mix))
-                ]
-                parts = [
-                    way.denoise(mixed(noisy, weights / white), as_noise(mixed_noise(noises, weights)), wanted)
-                    for weights in mix
-                ]
-                for channel, original, weights in zip(clean[job], observed[job], back, strict=True):
-                    store(parts, weights, original, channel)
-    return clean
+        clean = entered.apply(denoise_group, inside=inside)
+    return clean if in_colour else np.moveaxis(clean, 0, -3)
+
+
+def _place(group: Group, channel: int, *, in_colour: bool) -> Index:
+    """Of a channel among (..., channels): where channels are images by themselves, they are in front."""
+    return (*group.image, channel) if in_colour else (*group.image[1:], group.image[0])
 
 
 @contextmanager
@@ -104,23 +102,6 @@ def one_thread() -> Iterator[None]:
         numba.set_num_threads(before)
 
 
-def check_way(way: PieceByPiece) -> None:
+def check_local(pipeline: Pipeline) -> None:
     """Refuse what looks at the whole image at once, before any block is computed."""
-    way.reads((slice(0, 1), slice(0, 1)))
-
-
-def refuse_what_is_not_local(*, adapt: bool, scales: int) -> None:
-    """What takes the whole image at once, and what works instead."""
-    if adapt:
-        raise InvalidInputError(
-            "adapting looks at the whole image at once, which blocks cannot; adapt to a crop and give the result, "
-            "prior=hp.adapt('mixture', crop, sigma)"
-        )
-    if not isinstance(scales, int | np.integer) or not 1 <= scales <= MOST_SCALES:
-        raise InvalidInputError(
-            f"scales is {scales!r}; for blocks expected 1 to {MOST_SCALES}: each further one reads twice as far around"
-        )
-
-
-def _ends(ends: Ends | None, index: tuple[int, ...]) -> tuple[float, float] | None:
-    return None if ends is None else (float(ends[0][index]), float(ends[1][index]))
+    pipeline.reads((slice(0, 1), slice(0, 1)))

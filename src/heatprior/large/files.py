@@ -1,7 +1,7 @@
 """`heatprior denoise volume.ome.zarr`: a store denoised block by block into a second one, which appears when whole.
 
 A task reads a crop, denoises it, and writes one block of whole chunks or shards: no two tasks write the same file, and
-a task done twice writes the same bits. Until all is done the result has a hidden name beside its own.
+a task done twice writes the same bits. Until all is done the result is in a hidden folder beside its own name.
 """
 
 from __future__ import annotations
@@ -13,39 +13,44 @@ from functools import lru_cache, partial
 from itertools import product
 from math import prod
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from heatprior.errors import InvalidInputError, OutputFileError
-from heatprior.large.blocks import Levels, check_way, denoise_block, one_thread, refuse_what_is_not_local
-from heatprior.large.journal import Journal
-from heatprior.large.pyramid import factors, shrunk, source_of
+from heatprior.border.pixels import type_white
+from heatprior.errors import ImageFileError, InvalidInputError, OutputFileError
+from heatprior.files import claim, keep_apart, location, release, working_folder
+from heatprior.large.blocks import Levels, check_local, denoise_block, one_thread
 from heatprior.large.samples import full_scale_of_squares, noise_of_squares, squares_of_channel
-from heatprior.large.stores import Image, fingerprint, images_of, make_like, opened, read, write_unit
-from heatprior.large.workers import Pool, pool_of, run
-from heatprior.pixels.inputs import as_white
-from heatprior.restoration.multiscale_pieces import PieceByPiece, way_of
+from heatprior.large.stores import (
+    Image,
+    factors,
+    fingerprint,
+    foreign_in,
+    images_of,
+    is_store,
+    make_like,
+    open_node,
+    read,
+    shrink,
+    source_of,
+    write_unit,
+)
+from heatprior.large.workers import Journal, Pool, pool_of, run
+from heatprior.restoration.denoising import Settings
+from heatprior.restoration.pipeline import Pipeline
 from heatprior.version import __version__
-from heatprior.zoo import load
 
+BEGUN, WORKING, OLD = "begun", "store", "old"  # in the hidden folder: the result, and what it replaces
+JOURNAL = "journal"
 AREA = 2**22  # pixels of a block, about
 WIDEST = 2**14  # columns of a block: cells are wide, so a block should be
-MOST = 2**24  # pixels of so wide a block, unless one chunk or shard has more: they bound the memory of a worker
+MOST = 2**23  # pixels of so wide a block, unless one chunk or shard has more: they bound the memory of a worker
 
+Result = TypeVar("Result")
 Block = tuple[slice, ...]
 Told = Callable[[int, int], None]  # blocks done, of how many
 Shown = Callable[[str], None]  # the address of dask's dashboard
-
-
-class Settings(NamedTuple):
-    """How every image of a store is denoised; `prior` is a name or a path that workers know too."""
-
-    prior: str = "mixture"
-    method: str = "hqs"
-    sigma: float | None = None  # None: estimated for every channel
-    white: float | None = None
-    scales: int = 1
 
 
 class Task(NamedTuple):
@@ -54,7 +59,7 @@ class Task(NamedTuple):
     source: Path
     target: Path
     image: Image
-    settings: Settings
+    settings: Settings  # its prior is a name or a path that workers know too
     white: float
     sigmas: tuple[float, ...]  # one per channel, or one
 
@@ -71,6 +76,7 @@ def denoise_store(
     source: Path,
     target: Path,
     settings: Settings,
+    sigma: float | None = None,
     *,
     scheduler: str | None = None,
     workers: int | None = None,
@@ -82,54 +88,74 @@ def denoise_store(
 
     `told` is called as blocks are done, `shown` with the address of dask's dashboard if there is one.
     """
-    source, target = source.absolute(), target.absolute()  # workers may be elsewhere
-    refuse_what_is_not_local(adapt=False, scales=settings.scales)
+    source, target = source.absolute(), location(target)  # workers may be elsewhere
+    keep_apart([target], [source, *filter(Path.is_file, [Path(str(settings.prior))])])
     images = images_of(source)
-    _check_target(source, target, force=force)
-    working, journal_path = (target.with_name(f".{target.name}-heatprior{end}") for end in ("", ".journal"))
-    about = {**fingerprint(source, images), "settings": list(settings), "version": __version__}
-    journal = Journal(journal_path, about)
+    _check_target(target, force=force)
+    folder = working_folder(target)
+    handle = _writing(target, claim, folder)
+    if handle is None:
+        raise OutputFileError(
+            f"another run is writing the same output, or {folder} is somebody's own; wait for it, or choose another"
+        )
+    working = folder / WORKING
+    chosen = [settings.quality, str(settings.prior), settings.steps, sigma, settings.white]
+    about = {**fingerprint(source, images), "settings": chosen, "version": __version__}
     try:
-        if not (journal.goes_on and working.is_dir()):
-            shutil.rmtree(working, ignore_errors=True)
-            _writing(working, make_like, source, images, working)
-        tasks = [_task(source, working, image, settings, journal) for image in images]
+        journal = Journal(folder / JOURNAL, about, resume=working.is_dir())
+    except OutputFileError:
+        os.close(handle)
+        raise
+    finished = False
+    try:
+        if not journal.goes_on:
+            _clear(folder, BEGUN, WORKING)
+            _writing(target, make_like, source, images, folder / BEGUN)
+            _writing(target, (folder / BEGUN).rename, working)  # there if and only if all of it is
+        tasks = [_task(source, working, image, settings, sigma, journal) for image in images]
         with pool_of(scheduler, workers, partial(warm_up, settings)) as pool:
             if pool.dashboard:
                 shown(pool.dashboard)
             found = _run_all(pool, tasks, journal, told)
         for leftover in working.rglob("*.partial"):  # of writers that were killed
             leftover.unlink()
-        _writing(target, _put_in_place, working, target)
-        journal.remove()
+        _check_target(target, force=force)  # somebody may have put something there meanwhile
+        _writing(target, _put_in_place, folder, target)
+        finished = True
     except OutputFileError as error:
         raise OutputFileError(f"{error}; what is done is kept: run the same command again to go on") from error
     finally:
         journal.close()
+        if finished or not journal.done:
+            (folder / JOURNAL).unlink(missing_ok=True)
+            _clear(folder, BEGUN, WORKING, OLD)
+            release(folder, handle)
+        else:
+            os.close(handle)
     sigmas = {task.image.levels[0]: list(task.sigmas) for task in tasks}
     return Done(len(journal.done), found, sigmas)
 
 
-def _task(source: Path, working: Path, image: Image, settings: Settings, journal: Journal) -> Task:
-    array = opened(source, image.levels[0])
-    check_way(_way(settings, array.shape[-2:], array.dtype.kind == "f", image.in_colour))
-    by_type = as_white(settings.white, np.zeros((1, 1), array.dtype))
+def _task(source: Path, working: Path, image: Image, settings: Settings, sigma: float | None, journal: Journal) -> Task:
+    array = open_node(source, image.levels[0])
+    check_local(_pipeline(settings, array.shape[-2:], array.dtype.kind == "f", image.in_colour))
+    by_type = type_white(np.zeros((1, 1), array.dtype)) if settings.white is None else settings.white
     name, scale = image.levels[0], f"white of {image.levels[0]}"
-    looks = settings.white is None or settings.sigma is None
+    looks = settings.white is None or sigma is None
     if looks and scale not in journal.noted:
         squares = _squares(source, image)
-        told = None if settings.sigma is None else np.array(settings.sigma)
+        told = None if sigma is None else np.array(sigma)
         planes = squares if image.in_colour else _squares(source, image, by_channel=False)  # as in memory
         white = full_scale_of_squares(planes, told, by_type) if settings.white is None else by_type
-        sigmas = [settings.sigma] if settings.sigma is not None else _sigmas(squares, white)
+        sigmas = [sigma] if sigma is not None else _sigmas(squares, white)
         journal.note(**{scale: white, name: sigmas})
-    found: dict[str, Any] = journal.noted if looks else {scale: by_type, name: [settings.sigma]}
+    found: dict[str, Any] = journal.noted if looks else {scale: by_type, name: [sigma]}
     return Task(source, working, image, settings, found[scale], tuple(found[name]))
 
 
 def _squares(source: Path, image: Image, *, by_channel: bool = True) -> list[list[np.ndarray[Any, Any]]]:
     """Of every channel, or of all together, squares spread over all planes of it."""
-    shape, channel = opened(source, image.levels[0]).shape, _channel_axis(image) if by_channel else None
+    shape, channel = open_node(source, image.levels[0]).shape, _channel_axis(image) if by_channel else None
     return [
         [read(source, image.levels[0], places) for places in squares_of_channel(shape, channel, c)]
         for c in range(1 if channel is None else shape[channel])
@@ -182,8 +208,7 @@ def _starts(task: Task, level: int) -> tuple[list[range], tuple[int, ...]]:
     if channel is not None:
         lengths[channel] = shape[channel]
     planes = int(np.prod(lengths[:-2]))
-    most = MOST if task.settings.scales == 1 else MOST // 2  # further scales read, and hold, twice as much
-    columns = min(WIDEST, most // (planes * lengths[-2]))
+    columns = min(WIDEST, MOST // (planes * lengths[-2]))
     lengths[-1] = min(shape[-1], max(1, columns // unit[-1]) * unit[-1])
     lengths[-2] = min(shape[-2], max(1, AREA // (planes * lengths[-1] * unit[-2])) * unit[-2])
     return [range(0, length, step) for length, step in zip(shape, lengths, strict=True)], shape
@@ -193,91 +218,104 @@ def write_block(task: Task, level: int, block: Block) -> None:
     """What a worker does: one block of one level."""
     name = task.image.levels[level]
     if level == 0:
-        pixels = _denoised(task, block)
+        pixels = _denoise(task, block)
     else:
         larger = task.image.levels[level - 1]
         shape = _writable(task.target, larger).shape
         by = factors(shape, _writable(task.target, name).shape)
         wanted = [place.stop - place.start for place in block]
-        pixels = shrunk(read(task.target, larger, source_of(block, by, shape)), by, wanted)
+        pixels = shrink(read(task.target, larger, source_of(block, by, shape)), by, wanted)
     array = _writable(task.target, name)
     _writing(task.target, array.__setitem__, block, pixels)
 
 
-def _denoised(task: Task, block: Block) -> np.ndarray[Any, Any]:
+def _denoise(task: Task, block: Block) -> np.ndarray[Any, Any]:
     """A block of the finest level."""
-    array = opened(task.source, task.image.levels[0])
+    array = open_node(task.source, task.image.levels[0])
     settings, channel = task.settings, _channel_axis(task.image)
-    way = _way(settings, array.shape[-2:], array.dtype.kind == "f", task.image.in_colour)
+    pipeline = _pipeline(settings, array.shape[-2:], array.dtype.kind == "f", task.image.in_colour)
     wanted = (block[-2], block[-1])
-    crop = read(task.source, task.image.levels[0], (*block[:-2], *way.reads(wanted)))
+    crop = read(task.source, task.image.levels[0], (*block[:-2], *pipeline.reads(wanted)))
     sigmas = np.asarray(task.sigmas).reshape([-1 if axis == channel else 1 for axis in range(max(crop.ndim, 1))])
     if channel is not None and len(task.sigmas) > 1:
         sigmas = sigmas[tuple(block[axis] if axis == channel else slice(None) for axis in range(crop.ndim))]
     if task.image.in_colour and channel is not None:
         moved = np.moveaxis(crop, channel, -3)
         levels = Levels(np.moveaxis(sigmas, channel, -3))
-        return np.moveaxis(denoise_block(moved, levels, way, wanted, white=task.white, in_colour=True), -3, channel)
+        return np.moveaxis(
+            denoise_block(moved, levels, pipeline, wanted, white=task.white, in_colour=True), -3, channel
+        )
     levels = Levels(sigmas[..., None, :, :])
-    return denoise_block(crop[..., None, :, :], levels, way, wanted, white=task.white)[..., 0, :, :]
+    return denoise_block(crop[..., None, :, :], levels, pipeline, wanted, white=task.white)[..., 0, :, :]
 
 
 @lru_cache(maxsize=8)
-def _way(settings: Settings, shape: tuple[int, int], is_float: bool, in_colour: bool) -> PieceByPiece:
-    return way_of(_prior(settings.prior), settings.method, shape, (1 + in_colour) * is_float, settings.scales)
-
-
-@lru_cache(maxsize=2)
-def _prior(name: str) -> Any:
-    return load(name)
+def _pipeline(settings: Settings, shape: tuple[int, int], is_float: bool, in_colour: bool) -> Pipeline:
+    return settings.pipeline(settings.find_prior(), shape, fillings=(1 + in_colour) * is_float)
 
 
 def _writable(path: Path, name: str) -> Any:
-    return opened(path, name, "r+")
+    return open_node(path, name, "r+")
 
 
 def warm_up(settings: Settings) -> None:
     """Compile, or load from the cache, what the first block would otherwise wait for."""
-    side = 64 if settings.scales == 1 else 256  # which holds some scales
-    way = way_of(_prior(settings.prior), settings.method, (side, side), scales=settings.scales)
+    side = 256  # which holds some scales
+    pipeline = settings.pipeline(settings.find_prior(), (side, side))
     noisy = np.random.default_rng(0).normal(0.5, 0.1, (1, side, side)).astype(np.float32)
     with one_thread():
-        denoise_block(noisy, Levels(np.asarray(0.1)), way, (slice(0, side), slice(0, side)), white=1.0)
+        denoise_block(noisy, Levels(np.asarray(0.1)), pipeline, (slice(0, side), slice(0, side)), white=1.0)
 
 
 def _channel_axis(image: Image) -> int | None:
     return image.axes.index("c") if image.axes and "c" in image.axes else None
 
 
-def _check_target(source: Path, target: Path, *, force: bool) -> None:
-    if not target.absolute().parent.is_dir():
+def _check_target(target: Path, *, force: bool) -> None:
+    """Refuse what could not be written, and what may not be replaced: anything but a store of images, or nothing."""
+    if not target.parent.is_dir():
         raise OutputFileError(f"cannot write {target}: {target.parent} does not exist; create the folder first")
-    if not os.access(target.absolute().parent, os.W_OK):
+    if not os.access(target.parent, os.W_OK):
         raise OutputFileError(f"cannot write {target}: the folder {target.parent} is not writable; choose another")
-    inside = source.absolute() in target.absolute().parents
-    if inside or (target.exists() and target.samefile(source)):
-        raise OutputFileError(f"{target} is the input, or inside it; inputs are never replaced: choose another")
-    if os.path.lexists(target) and not force:
-        raise OutputFileError(f"{target} exists already; choose another name, or have it replaced (force)")
     if target.suffix != ".zarr":
         raise InvalidInputError(f"{target} does not end in .zarr; stores are written as .zarr or .ome.zarr")
+    if not os.path.lexists(target):
+        return
+    if target.is_symlink():
+        raise OutputFileError(f"{target} is a link, and links are not replaced; give the place to which it leads")
+    if not force:
+        raise OutputFileError(f"{target} exists already; choose another name, or have it replaced (force)")
+    if not target.is_dir():
+        raise OutputFileError(f"{target} is a file, not a zarr store, and is not replaced; choose another name")
+    if not any(target.iterdir()):
+        return
+    refusal = f"{target} holds something else than a zarr store of images and is not replaced"
+    if is_store(target) and (foreign := foreign_in(target)) is not None:
+        raise OutputFileError(f"{refusal}: {foreign}; move that away, or choose another name")
+    try:
+        images_of(target)
+    except ImageFileError as error:
+        raise OutputFileError(f"{refusal}; choose another name") from error
 
 
-def _put_in_place(working: Path, target: Path) -> None:
+def _put_in_place(folder: Path, target: Path) -> None:
     """Give the result its name; what stood there goes when the result is there."""
     if os.path.lexists(target):
-        old = target.with_name(f".{target.name}-heatprior.old")
-        target.rename(old)
-        working.rename(target)
-        shutil.rmtree(old) if old.is_dir() else old.unlink()
-    else:
-        working.rename(target)
+        _clear(folder, OLD)
+        target.rename(folder / OLD)
+    (folder / WORKING).rename(target)
 
 
-def _writing(target: Path, function: Callable[..., Any], *arguments: Any) -> None:
+def _clear(folder: Path, *names: str) -> None:
+    """Remove stores in a folder of our own."""
+    for name in names:
+        shutil.rmtree(folder / name, ignore_errors=True)
+
+
+def _writing(target: Path, function: Callable[..., Result], *arguments: Any) -> Result:
     """Call, and say in one line what the file system has against it."""
     try:
-        function(*arguments)
+        return function(*arguments)
     except OSError as error:
         if isinstance(error, OutputFileError):
             raise

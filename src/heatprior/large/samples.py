@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from heatprior.border.pixels import as_noise_level, as_pixels
+from heatprior.border.scale import Groups, Places, choose_squares, plane_of, scale_of_squares, squares
 from heatprior.errors import InvalidInputError
 from heatprior.noise.estimation import NoiseReport, estimate_noise
-from heatprior.noise.grey_scale import Groups, scale_of_squares, without_alpha
-from heatprior.noise.squares import Places, plane_of, squares, telling
-from heatprior.pixels.inputs import as_noise_level, as_pixels
 
 
 def squares_of_channel(shape: Sequence[int], axis: int | None, channel: int) -> list[Places]:
@@ -31,7 +30,7 @@ def noise_of_squares(found: Sequence[NDArray[Any]], noise: str, prior: Any, whit
             f"{noise} noise is told from the whole image, which blocks cannot; leave out noise, or give sigma as a map"
         )
     planes = [plane_of(square) for square in found]
-    if not (chosen := telling(planes)):
+    if not (chosen := choose_squares(planes)):
         raise InvalidInputError("squares spread over the image hold one value each, or nothing; give sigma")
     return estimate_noise(np.concatenate([planes[k] for k in chosen]), "constant", prior=prior, white=white)
 
@@ -42,7 +41,7 @@ def full_scale_of_squares(found: Groups, told: NDArray[Any] | None, by_type: flo
     `told` are the noise levels, if they are told and no map.
     """
     planes = [[as_pixels(plane_of(square)) for square in of_channel] for of_channel in found]
-    full = scale_of_squares(without_alpha(planes), told, by_type)
+    full = scale_of_squares(planes, by_type, 0.0 if told is None else float(told.max()))
     if told is not None:
         as_noise_level(float(told.max()), planes[0][0], None, full)
     return full

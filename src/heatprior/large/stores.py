@@ -1,4 +1,4 @@
-"""Stores of arrays on disk: what of one is to be denoised, and a second one like it, with all but those pixels.
+"""What is on disk: zarr stores, OME-Zarr metadata (OME-NGFF 0.1 to 0.5), levels of a pyramid, big TIFF as a source.
 
 A zarr array out is the array in with other chunks: its metadata files are copied byte by byte, so that chunks, shards,
 codecs, attributes, axes, scales, units and `omero` are what they were. What is not denoised (labels, tables) is copied.
@@ -7,24 +7,42 @@ codecs, attributes, axes, scales, units and `omero` are what they were. What is 
 from __future__ import annotations
 
 import json
+import os
+import re
 import shutil
-from collections.abc import Iterator
-from functools import lru_cache
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property, lru_cache
+from itertools import product
+from math import prod
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
+from weakref import finalize
 
 import numpy as np
 import zarr
+from numpy.typing import NDArray
 
+from heatprior.border.pixels import WHITES, integer_limits
 from heatprior.errors import ImageFileError
-from heatprior.large.ngff import attributes_of_image, multiscale_of
-from heatprior.large.pyramid import shapes_of_levels
-from heatprior.large.tiff import TiffSource
-from heatprior.pixels.inputs import WHITES
+from heatprior.large.samples import squares_of_channel
 
 METADATA = ("zarr.json", ".zarray", ".zattrs", ".zgroup", ".zmetadata")
 TIFF = (".tif", ".tiff", ".btf", ".tf8")
 CHUNK = 1024  # rows and columns of a chunk of a new array
+CHUNKS = re.compile(r"(c|(c[/.])?\d+([/.]\d+)*)(\..*partial)?")  # paths below an array, of any layout; also cut short
+BESIDE = ("METADATA.ome.xml",)  # what converters put into the groups of a store
+ORDER = "tczyx"  # of axes, wherever they are all there
+TYPES = {"t": "time", "c": "channel", "z": "space", "y": "space", "x": "space"}
+VERSION = "0.5"  # that is written where there is none to keep
+SMALLEST = 512  # pixels: a new image gets levels until it is no larger than this
+UNITS = {  # of OME-TIFF → of OME-Zarr
+    "µm": "micrometer", "um": "micrometer", "nm": "nanometer", "mm": "millimeter", "cm": "centimeter", "m": "meter",
+    "pm": "picometer", "Å": "angstrom", "s": "second", "ms": "millisecond", "µs": "microsecond", "min": "minute",
+}  # fmt: skip
+OF_AXIS = {"x": "PhysicalSizeX", "y": "PhysicalSizeY", "z": "PhysicalSizeZ", "t": "TimeIncrement"}
+USUAL_UNIT = {"x": "µm", "y": "µm", "z": "µm", "t": "s"}  # where none is given, as the OME schema has it
+SPARE = {"I": "tz", "Q": "zt", "R": "tz"}  # axes without a meaning of their own: what they may stand for
 
 
 class Image(NamedTuple):
@@ -36,14 +54,40 @@ class Image(NamedTuple):
 
 
 def is_store(path: Path) -> bool:
-    """Whether this is a zarr array or group on disk."""
+    """Whether `path` is a zarr array or group on disk."""
     return path.is_dir() and any((path / name).is_file() for name in METADATA)
+
+
+def foreign_in(path: Path) -> Path | None:
+    """The first thing in a store that is no part of it, neither metadata nor a chunk of an array; None if all is."""
+    array: Path | None = None
+    for name, folders, files in os.walk(path):
+        folder = Path(name)
+        if array is None or not folder.is_relative_to(array):
+            array = folder if _is_array(folder) else None
+        for entry in sorted((*folders, *files)):
+            found = folder / entry
+            is_chunk = array is not None and CHUNKS.fullmatch(found.relative_to(array).as_posix())
+            if found.is_symlink() or not (entry in (*METADATA, *BESIDE, *folders) or is_chunk):
+                return found
+    return None
+
+
+def _is_array(folder: Path) -> bool:
+    """Whether the metadata in a folder is that of an array."""
+    if (folder / ".zarray").is_file():
+        return True
+    try:
+        about = json.loads((folder / "zarr.json").read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return False
+    return isinstance(about, dict) and about.get("node_type") == "array"
 
 
 def images_of(path: Path) -> list[Image]:
     """What is to be denoised: the image of an OME-Zarr, an array, every array of a group that may be one; or a TIFF."""
     if path.suffix.lower() in TIFF:
-        source = opened(path, "")
+        source = open_node(path, "")
         if source.dtype.newbyteorder("=") not in WHITES:
             raise ImageFileError(f"{path} is of type {source.dtype}; expected {', '.join(map(str, WHITES))}")
         return [Image(_names(source.shape), tuple(source.axes), source.in_colour)]
@@ -56,7 +100,7 @@ def images_of(path: Path) -> list[Image]:
 
 
 def _images_below(path: Path, name: str) -> Iterator[Image]:
-    node = opened(path, name)
+    node = open_node(path, name)
     if isinstance(node, zarr.Array):
         if node.ndim >= 2 and node.size and node.dtype.newbyteorder("=") in WHITES:
             yield Image((name,), None)
@@ -64,7 +108,7 @@ def _images_below(path: Path, name: str) -> Iterator[Image]:
     if (multiscale := multiscale_of(dict(node.attrs), str(path / name) if name else str(path))) is not None:
         levels = tuple(f"{name}/{level}".lstrip("/") for level in multiscale.paths)
         for level in levels:
-            array = opened(path, level)
+            array = open_node(path, level)
             if array.ndim != len(multiscale.axes) or array.dtype.newbyteorder("=") not in WHITES:
                 raise ImageFileError(
                     f"{path / level} is {array.dtype} {array.shape} but its axes are {', '.join(multiscale.axes)}"
@@ -75,15 +119,15 @@ def _images_below(path: Path, name: str) -> Iterator[Image]:
         yield from _images_below(path, f"{name}/{member}".lstrip("/"))
 
 
-def opened(path: Path, name: str, mode: Literal["r", "r+"] = "r") -> Any:
-    """An array or a group; a TIFF as an array. Kept open by every worker for as long as it stays the same."""
+def open_node(path: Path, name: str, mode: Literal["r", "r+"] = "r") -> Any:
+    """Open an array, a group, or a TIFF as an array; kept open by every worker while it stays unchanged."""
     node = path / name if name and path.suffix.lower() not in TIFF else path
     files = (node, *(node / file for file in METADATA))
-    return _opened(node, mode, max((file.stat().st_mtime_ns for file in files if file.exists()), default=0))
+    return _open_cached(node, mode, max((file.stat().st_mtime_ns for file in files if file.exists()), default=0))
 
 
 @lru_cache(maxsize=16)
-def _opened(path: Path, mode: Literal["r", "r+"], _: int) -> Any:
+def _open_cached(path: Path, mode: Literal["r", "r+"], _: int) -> Any:
     if path.suffix.lower() in TIFF:
         return TiffSource(path)
     try:
@@ -94,9 +138,9 @@ def _opened(path: Path, mode: Literal["r", "r+"], _: int) -> Any:
 
 
 def make_like(path: Path, images: list[Image], target: Path) -> None:
-    """A store at `target` like that at `path`, in which the pixels of `images` are still to be written."""
+    """Create a store at `target` like that at `path`, without the pixels of `images`."""
     if path.suffix.lower() in TIFF:
-        _make_from_tiff(opened(path, ""), target, path.name.split(".")[0])
+        _make_from_tiff(open_node(path, ""), target, path.name.split(".")[0])
         return
     _copy(path, target, {path / level if level else path for image in images for level in image.levels})
 
@@ -134,7 +178,7 @@ def _make_from_tiff(source: TiffSource, target: Path, name: str) -> None:
 
 
 def fingerprint(path: Path, images: list[Image]) -> dict[str, Any]:
-    """What must be the same for a run to be taken up again: the metadata of the source, or a TIFF's size and time."""
+    """What must be unchanged for a run to resume: the metadata of the source, or a TIFF's size and time."""
     if path.suffix.lower() in TIFF:
         about = path.stat()
         return {"source": str(path.absolute()), "size": about.st_size, "time": about.st_mtime_ns}
@@ -148,20 +192,20 @@ def fingerprint(path: Path, images: list[Image]) -> dict[str, Any]:
 
 
 def write_unit(array: Any) -> tuple[int, ...]:
-    """The least that is written at a time: a shard, or a chunk."""
+    """The smallest unit that is written at a time: a shard, or a chunk."""
     return tuple(int(n) for n in (array.shards or array.chunks))
 
 
 def as_index(block: tuple[slice, ...]) -> str:
-    """A block in words: 0, 3, 0:1024, 2048:4096."""
+    """Format a block: 0, 3, 0:1024, 2048:4096."""
     return ", ".join(
         str(place.start) if place.stop - place.start == 1 else f"{place.start}:{place.stop}" for place in block
     )
 
 
 def read(path: Path, name: str, index: tuple[slice, ...]) -> np.ndarray[Any, Any]:
-    """Pixels of an array; whatever a codec complains about, in one line that says where."""
-    array = opened(path, name)
+    """Read pixels of an array; errors of codecs become one line that says where."""
+    array = open_node(path, name)
     try:
         return np.asarray(array[index])
     except MemoryError:
@@ -171,3 +215,196 @@ def read(path: Path, name: str, index: tuple[slice, ...]) -> np.ndarray[Any, Any
         raise ImageFileError(
             f"cannot read [{as_index(index)}] of {path / name}: {type(error).__name__}: {why}; restore that chunk"
         ) from error
+
+
+class Multiscale(NamedTuple):
+    """An image at several sizes: the paths of its arrays, finest first, and the names of their axes."""
+
+    paths: tuple[str, ...]
+    axes: tuple[str, ...]
+
+
+def multiscale_of(attributes: Mapping[str, Any], name: str) -> Multiscale | None:
+    """The multiscale image that attributes describe; None if there is none. Refuses axes that do not end in y, x."""
+    about = attributes.get("ome", attributes)
+    for entry, what in (("plate", "a plate"), ("well", "a well"), ("bioformats2raw.layout", "several images")):
+        if entry in about and "multiscales" not in about:
+            raise ImageFileError(f"{name} holds {what}; give one image of it, such as {name}/0")
+    entries = about.get("multiscales")
+    if entries is None:
+        return None
+    try:
+        (entry,) = entries
+        paths = tuple(str(level["path"]) for level in entry["datasets"])
+        axes = tuple(str(axis["name"] if isinstance(axis, Mapping) else axis) for axis in entry.get("axes", ORDER))
+    except (TypeError, KeyError, ValueError) as error:
+        raise ImageFileError(
+            f"{name} has multiscales that cannot be read ({error!r}); expected OME-Zarr 0.1 to 0.5"
+        ) from error
+    if axes[-2:] != ("y", "x") or not paths:
+        raise ImageFileError(f"{name} has axes {', '.join(axes)}; expected y and x last: transpose it")
+    return Multiscale(paths, axes)
+
+
+def attributes_of_image(
+    name: str,
+    axes: str,
+    units: Mapping[str, str],
+    scales: Sequence[Sequence[float]],
+    channels: Sequence[Mapping[str, Any]] = (),
+) -> dict[str, Any]:
+    """The attributes of a new OME-Zarr with levels "0", "1" … of these `scales`, in units where they are known."""
+    described = [
+        {"name": axis, "type": TYPES[axis], **({"unit": units[axis]} if axis in units else {})} for axis in axes
+    ]
+    datasets = [
+        {"path": str(number), "coordinateTransformations": [{"type": "scale", "scale": [float(x) for x in scale]}]}
+        for number, scale in enumerate(scales)
+    ]
+    ome: dict[str, Any] = {
+        "version": VERSION,
+        "multiscales": [{"name": name, "axes": described, "datasets": datasets, "type": "local mean"}],
+    }
+    if channels:
+        ome["omero"] = {"channels": [dict(channel) for channel in channels]}
+    return {"ome": ome}
+
+
+def factors(shape: Sequence[int], smaller: Sequence[int]) -> tuple[int, ...]:
+    """The number of pixels along each axis that become one."""
+    return tuple(max(1, round(length / less)) for length, less in zip(shape, smaller, strict=True))
+
+
+def source_of(block: Sequence[slice], by: Sequence[int], shape: Sequence[int]) -> tuple[slice, ...]:
+    """The part of the larger level that a block of the smaller one is made from."""
+    return tuple(
+        slice(min(place.start * f, length - 1), min(place.stop * f, length))
+        for place, f, length in zip(block, by, shape, strict=True)
+    )
+
+
+def shrink(pixels: NDArray[Any], by: Sequence[int], wanted: Sequence[int]) -> NDArray[Any]:
+    """Shrink to the shape `wanted`: means over `by` pixels along each axis, the edge repeated beyond the end."""
+    missing = [(0, max(0, want * f - have)) for want, f, have in zip(wanted, by, pixels.shape, strict=True)]
+    whole = np.pad(pixels, missing, mode="edge") if np.any(missing) else pixels
+    ends = [want * f for want, f in zip(wanted, by, strict=True)]
+    if pixels.dtype.kind != "f":  # sums of integers are exact in any order
+        total = np.zeros(wanted, np.float64)
+        for first in product(*map(range, by)):
+            total += whole[tuple(slice(*along) for along in zip(first, ends, by, strict=True))]
+        total /= prod(by)
+        return np.rint(total, out=total).astype(pixels.dtype)
+    cells = whole[tuple(map(slice, ends))].reshape([n for pair in zip(wanted, by, strict=True) for n in pair])
+    axes = tuple(range(1, 2 * len(by), 2))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # NaN where all pixels are
+        return np.asarray(np.nanmean(cells, axis=axes), pixels.dtype)
+
+
+def shapes_of_levels(shape: tuple[int, ...], planar: int = 2) -> list[tuple[int, ...]]:
+    """The shapes of the levels of a new image: half the rows and columns at every level."""
+    shapes = [shape]
+    while max(shapes[-1][-planar:]) > SMALLEST:
+        last = shapes[-1]
+        shapes.append((*last[:-planar], *(-(-length // 2) for length in last[-planar:])))
+    return shapes
+
+
+class TiffSource:
+    """The first series of a TIFF file as an array (…, y, x); axes are `tczyx`, those that there are."""
+
+    def __init__(self, path: Path) -> None:
+        import tifffile  # noqa: PLC0415
+
+        self._path = path
+        try:
+            self._file = tifffile.TiffFile(path)
+            finalize(self, self._file.close)
+            self._series = self._file.series[0]
+            given = self._series.axes
+            self._file_axes = _name_axes(given, path)
+        except (OSError, ValueError, IndexError, tifffile.TiffFileError) as error:
+            if isinstance(error, ImageFileError):
+                raise
+            raise ImageFileError(f"cannot read {path}: {' '.join(str(error).split())}") from error
+        self.in_colour = given.endswith("S")
+        self.axes = "".join(axis for axis in ORDER if axis in self._file_axes)
+        self._order = [self._file_axes.index(axis) for axis in self.axes]
+        self.shape = tuple(int(self._series.shape[place]) for place in self._order)
+        self.dtype = np.dtype(self._series.dtype)
+
+    @cached_property
+    def _array(self) -> Any:
+        return zarr.open(self._series.aszarr(level=0), mode="r")
+
+    def __getitem__(self, index: tuple[slice, ...]) -> NDArray[Any]:
+        asked = [slice(None)] * len(self._file_axes)
+        for place, piece in zip(self._order, index, strict=True):
+            asked[place] = piece
+        return np.transpose(np.asarray(self._array[tuple(asked)]), self._order)
+
+    @cached_property
+    def _pixels(self) -> Mapping[str, Any]:
+        """The OME-XML metadata of the pixels."""
+        import tifffile  # noqa: PLC0415
+
+        if self._file.ome_metadata is None:
+            return {}
+        image = tifffile.xml2dict(self._file.ome_metadata)["OME"]["Image"]
+        first = image[0] if isinstance(image, list | tuple) else image
+        pixels: Mapping[str, Any] = first["Pixels"]
+        return pixels
+
+    def scale(self) -> dict[str, float]:
+        """The size of a pixel along each axis; 1 where it is not known."""
+        return {axis: float(self._pixels.get(OF_AXIS.get(axis, ""), 1.0)) for axis in self.axes}
+
+    def units(self) -> dict[str, str]:
+        """The units of the axes whose pixel size is known."""
+        found = {}
+        for axis in self.axes:
+            if (entry := OF_AXIS.get(axis, "")) in self._pixels:
+                unit = str(self._pixels.get(f"{entry}Unit", USUAL_UNIT[axis]))
+                if unit in UNITS:
+                    found[axis] = UNITS[unit]
+        return found
+
+    def channels(self) -> list[dict[str, Any]]:
+        """Names, colours and ranges of the channels, as `omero` holds them; none if they have no names."""
+        entries = self._pixels.get("Channel", ())
+        entries = entries if isinstance(entries, list | tuple) else (entries,)
+        count = self.shape[self.axes.index("c")] if "c" in self.axes else 1
+        if len(entries) != count or not any("Name" in entry for entry in entries):
+            return []
+        return [
+            {
+                "label": str(entry.get("Name", number)),
+                "color": f"{(int(entry.get('Color', -1)) >> 8) & 0xFFFFFF:06X}",
+                "window": self._window(number),
+            }
+            for number, entry in enumerate(entries)
+        ]
+
+    def _window(self, channel: int) -> dict[str, float]:
+        """The range of a channel's type, and the range to show, from squares spread over it."""
+        axis = self.axes.index("c") if "c" in self.axes else None
+        found = [self[places] for places in squares_of_channel(self.shape, axis, channel)]
+        valid = np.concatenate([values[np.isfinite(values)] for values in found])
+        start, end = (float(valid.min()), float(valid.max())) if len(valid) else (0.0, 1.0)
+        least, most = (start, end) if self.dtype.kind == "f" else integer_limits(self.dtype)
+        return {"min": float(least), "max": float(most), "start": start, "end": max(end, start + 1e-6)}
+
+
+def _name_axes(given: str, path: Path) -> str:
+    """The axes of a series, such as TZCYXS or IYX, by the letters of OME-Zarr, in the same order."""
+    named = ""
+    for letter in given:
+        choice = {"S": "c"}.get(letter) or SPARE.get(letter) or letter.lower()
+        taken = named + "".join(other.lower() for other in given if other not in SPARE and other != "S")
+        free = next((axis for axis in choice if axis in ORDER and (letter not in SPARE or axis not in taken)), None)
+        if free is None or free in named:
+            raise ImageFileError(f"{path} has axes {given}; expected some of T, C, Z, and Y, X: save it with these")
+        named += free
+    if not ("y" in named and "x" in named):
+        raise ImageFileError(f"{path} has axes {given}; expected Y and X among them")
+    return named

@@ -1,20 +1,22 @@
-"""Where blocks are computed: threads here, processes here, or the workers of a dask cluster; one interface to all."""
+"""Run blocks in threads, in processes or on a dask cluster, and keep a journal of those that are done."""
 
 from __future__ import annotations
 
+import ctypes
+import json
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
 from importlib.util import find_spec
 from logging import CRITICAL
+from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, NamedTuple
 
 from heatprior.errors import HeatpriorError, InvalidInputError, OutputFileError
-from heatprior.large.allocation import keep_freed_memory
 
 AHEAD = 2  # blocks handed out for each thread of a worker: one to do, one to come
 ASK_AFTER = 1.0  # seconds
@@ -23,10 +25,13 @@ QUIETLY = {  # what dask's own processes do beside the work: on this machine the
     "distributed.worker.profile.enabled": False,
     "distributed.admin.system-monitor.interval": "5s",
 }
+TRIM_THRESHOLD, MMAP_THRESHOLD = -1, -3  # M_TRIM_THRESHOLD and M_MMAP_THRESHOLD of malloc.h
+KEPT = 2**28  # bytes at the end of the heap
+LARGEST_ON_HEAP = 2**25  # bytes of an array that is taken from the heap: the most that glibc allows
 
 
 class Pool(NamedTuple):
-    """Something that takes tasks, how many it can do at a time now, and where it shows what it does."""
+    """Takes tasks, says how many it can run at a time now, and the address of its dashboard."""
 
     submit: Callable[..., Any]  # function, arguments → a future, of dask or of the standard library
     width: Callable[[], int]
@@ -35,7 +40,7 @@ class Pool(NamedTuple):
 
 @contextmanager
 def pool_of(scheduler: str | None, workers: int | None, warm_up: Callable[[], None]) -> Iterator[Pool]:
-    """The workers of a scheduler, as many processes on this machine, or threads. `warm_up` is called in each worker."""
+    """Open the workers of a scheduler, processes on this machine, or threads; `warm_up` is called in each worker."""
     if scheduler is None and workers is None:
         count = os.cpu_count() or 1
         with ThreadPoolExecutor(count) as threads:
@@ -68,7 +73,7 @@ def pool_of(scheduler: str | None, workers: int | None, warm_up: Callable[[], No
         where = scheduler or f"{workers} workers on this machine"
         raise InvalidInputError(f"cannot reach {where}: {' '.join(str(error).split())}") from error
     try:
-        client.register_plugin(_warming(warm_up))
+        client.register_plugin(_make_plugin(warm_up))
         yield Pool(partial(client.submit, pure=False), _Width(client), _dashboard(client))
     finally:
         client.close()
@@ -85,7 +90,7 @@ def _dashboard(client: Any) -> str | None:
 
 
 class _Width:
-    """How many threads the workers of a client have, asked now and then: workers come and go."""
+    """The number of threads of a client's workers, asked for now and then: workers come and go."""
 
     def __init__(self, client: Any) -> None:
         self._client, self._width, self._asked = client, 1, -ASK_AFTER
@@ -97,8 +102,8 @@ class _Width:
         return self._width
 
 
-def _warming(warm_up: Callable[[], None]) -> Any:
-    """A plugin that compiles for the processor of a worker before it gets any block, also of those that come later."""
+def _make_plugin(warm_up: Callable[[], None]) -> Any:
+    """A plugin that compiles in each worker before it gets a block, also in workers that join later."""
     from distributed import WorkerPlugin  # noqa: PLC0415
 
     class WarmUp(WorkerPlugin):
@@ -156,3 +161,75 @@ def _result(future: Any) -> None:
     except Exception as error:
         why = " ".join(str(error).split())[:300]
         raise OutputFileError(f"a block failed on a worker ({type(error).__name__}: {why})") from error
+
+
+def keep_freed_memory() -> None:
+    """Have glibc keep freed memory, as it does by default unless dask configures it; no effect elsewhere.
+
+    dask starts its workers with a trim threshold of their own, by which glibc no longer learns how large arrays are:
+    all that are larger than 128 kB are mapped, zeroed and unmapped anew, which takes much of the time of denoising.
+    """
+    try:
+        mallopt = ctypes.CDLL(None).mallopt
+    except (AttributeError, OSError, TypeError):  # no glibc; no symbols of the process itself on Windows
+        return
+    mallopt(TRIM_THRESHOLD, KEPT)
+    mallopt(MMAP_THRESHOLD, LARGEST_ON_HEAP)
+
+
+class Journal:
+    """A file of lines: what the run is, what was found of its noise, and the blocks that are done.
+
+    A block is written before its line, and a line without an end does not count: a kill costs blocks, no bits.
+    Without `resume` the file is started anew: the blocks that it lists are gone.
+    """
+
+    def __init__(self, path: Path, about: Mapping[str, Any], *, resume: bool) -> None:
+        self._path, self._about = path, json.dumps(about, sort_keys=True)
+        try:
+            self._file = path.open("a+", encoding="utf-8")
+        except OSError as error:
+            raise OutputFileError(f"cannot write {path}: {error.strerror or error}; choose another place") from error
+        self._file.seek(0)
+        lines = self._file.read().split("\n")[:-1]
+        self.goes_on = resume and bool(lines) and lines[0] == self._about
+        self.noted: dict[str, Any] = {}
+        self.done: set[str] = set()
+        for line in lines[1:] if self.goes_on else []:
+            if line.startswith("{"):
+                self.noted |= json.loads(line)
+            else:
+                self.done.add(line)
+        if self.goes_on:
+            self._file.seek(0)
+            self._file.truncate(len("".join(f"{line}\n" for line in lines).encode()))
+            self._file.seek(0, os.SEEK_END)
+        else:
+            self._file.truncate(0)
+            self._line(self._about)
+
+    def note(self, **found: Any) -> None:
+        """Keep what was estimated, for when the run is resumed."""
+        self.noted |= found
+        self._line(json.dumps(found))
+
+    def mark(self, block: str) -> None:
+        """Mark a block as done."""
+        self.done.add(block)
+        self._line(block)
+
+    def _line(self, text: str) -> None:
+        try:
+            self._file.write(f"{text}\n")
+            self._file.flush()
+        except OSError as error:
+            raise OutputFileError(f"cannot write {self._path}: {error.strerror or error}") from error
+
+    def close(self) -> None:
+        """Close the file; it stays for the next run."""
+        self._file.close()
+
+    def remove(self) -> None:
+        """All is done."""
+        self._path.unlink(missing_ok=True)
+        self._file.close()

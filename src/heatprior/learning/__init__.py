@@ -1,1 +1,1 @@
-"""How a prior is learnt."""
+"""Training of priors."""

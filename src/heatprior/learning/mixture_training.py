@@ -25,18 +25,27 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from heatprior.arrays import FloatArray
+from heatprior.arrays import FloatArray, IntArray
 from heatprior.data.datasets import PatchSource
 from heatprior.kernels.threads import products_in_one_thread
-from heatprior.learning.logs import LIKELIHOOD_COLUMNS
-from heatprior.learning.mixture_start import first_covariances
-from heatprior.learning.settings import MOST_STEPS, Validated, keep_finite, keep_whole
-from heatprior.learning.steps import StepByStep, check_sizes
-from heatprior.learning.validation import Validation
+from heatprior.learning.training import (
+    LIKELIHOOD_COLUMNS,
+    MOST_STEPS,
+    StepByStep,
+    Validation,
+    ValidationScores,
+    check_sizes,
+    store_float,
+    store_integer,
+)
 from heatprior.priors.expectation_maximisation import FLOOR, Statistics, expected_statistics
 from heatprior.priors.filters import FilterBank
 from heatprior.priors.gaussian_mixture import GaussianMixturePrior
 
+FLAT_FRACTION = 0.2  # of the patches, those of least contrast, have no usable direction
+CLUSTERING_ROUNDS = 5
+SHRINKAGE = 0.3  # of every covariance towards the one of all patches, so that none starts out narrow
+LEAST_VARIANCE = 1e-6  # added to every variance, over grey levels squared
 STEP_EXPONENT = 0.6  # the step size is i^−0.6 in step i: old statistics fade, sampling noise averages out
 BURN_IN_STEPS = 2  # in which a batch replaces the statistics
 CONTRAST_RATIO = 4.0  # between one contrast and the next: a factor of two in grey levels
@@ -52,24 +61,24 @@ MOST_CONTRASTS = 40  # powers of four: more would overflow
 
 @dataclass(frozen=True)
 class MixtureConfig:
-    """How a mixture is learnt. docs/training.md says when to change what.
+    """Settings for training a Gaussian mixture; docs/training.md says when to change which.
 
     Parameters
     ----------
     size : int
         Patches of size×size pixels.
     shapes : int
-        Covariances.
+        Number of covariances.
     contrasts : int
-        Of each shape; one contrast is EPLL's mixture.
+        Number of contrasts of each shape; one contrast is EPLL's mixture.
     batch : int
-        Patches in a step.
+        Patches per step.
     steps : int
-        Batches that are drawn.
+        Number of steps; each draws a new batch.
     sigma : float
-        Standard deviation of the noise that the images have, grey levels being 0 to 1.
+        Standard deviation of the noise in the training images, on the scale of images in [0, 1].
     seed : int
-        Start of all random numbers.
+        Seed of the random number generator.
 
     Examples
     --------
@@ -94,11 +103,11 @@ class MixtureConfig:
 
     def __post_init__(self) -> None:
         for name, least in {"size": 2, "batch": 1, "seed": 0}.items():
-            keep_whole(self, name, least)
-        keep_whole(self, "shapes", 1, MOST_SHAPES)
-        keep_whole(self, "contrasts", 1, MOST_CONTRASTS)
-        keep_whole(self, "steps", 1, MOST_STEPS)
-        keep_finite(self, "sigma", 0.0, 1.0, ", the noise of the images: divide by 255 if it is of 8 bits")
+            store_integer(self, name, least)
+        store_integer(self, "shapes", 1, MOST_SHAPES)
+        store_integer(self, "contrasts", 1, MOST_CONTRASTS)
+        store_integer(self, "steps", 1, MOST_STEPS)
+        store_float(self, "sigma", 0.0, 1.0, ", the noise of images scaled to [0, 1]: divide an 8-bit level by 255")
 
     @property
     def contrast_values(self) -> FloatArray:
@@ -111,7 +120,7 @@ class MixtureConfig:
         return self.sigma
 
     def training(self, source: PatchSource) -> MixtureTraining:
-        """A training with these settings, at its start."""
+        """A new training run with these settings."""
         return MixtureTraining(self, source)
 
 
@@ -124,11 +133,11 @@ class MixtureTraining(StepByStep):
         rng = np.random.default_rng(config.seed)
         with products_in_one_thread():
             u = source.draw(config.batch, rng).T @ FilterBank.dct(config.size).matrix.T
-            covariances = first_covariances(u, config.shapes, config.sigma, alike=config.contrasts > 1, rng=rng)
+            covariances = cluster_covariances(u, config.shapes, config.sigma, alike=config.contrasts > 1, rng=rng)
             even = 1.0 / (config.shapes * config.contrasts)
             self._weights: FloatArray = np.full((config.shapes, config.contrasts), even)
             self._moments: FloatArray = covariances / config.shapes
-            self._mixture = self._maximised()
+            self._mixture = self._maximise()
 
     def _step(self) -> float:
         """The loss is the negative mean log-likelihood of the batch under the mixture before the step."""
@@ -138,17 +147,17 @@ class MixtureTraining(StepByStep):
         sharpness = SHARPNESS if settling and self.config.sigma > 0.0 else 1.0
         sums = expected_statistics(self._mixture, y, self.config.sigma, sharpness=sharpness, least_keep=0.0)
         part = 1.0 if self.done < BURN_IN_STEPS else self.done**-STEP_EXPONENT
-        moments = scored_moments(self._mixture, sums, self.config.sigma)
+        moments = score_moments(self._mixture, sums, self.config.sigma)
         self._weights = (1.0 - part) * self._weights + part * sums.weights / sums.patches
         self._moments = (1.0 - part) * self._moments + part * moments / sums.patches
         self.done += 1
         if not settling:
             self._revive(rng)
-        self._mixture = self._maximised()
+        self._mixture = self._maximise()
         return -sums.log_likelihood / sums.patches
 
     def _revive(self, rng: np.random.Generator) -> None:
-        """Shapes that explain next to nothing share with the most frequent one, their variances scaled at random.
+        """Let shapes that explain next to nothing share with the most frequent one, their variances scaled at random.
 
         Along its own axes: a turn, however slight, would spill the widest directions into the narrowest.
         """
@@ -161,7 +170,7 @@ class MixtureTraining(StepByStep):
             scaled = np.maximum(variances, 0.0) * np.exp(REVIVAL_SPREAD * rng.standard_normal(len(variances)))
             self._moments[k] = (axes * scaled) @ axes.T
 
-    def _maximised(self) -> GaussianMixturePrior:
+    def _maximise(self) -> GaussianMixturePrior:
         """The M-step: the mixture of the running averages, variances floored at what noise lets one estimate."""
         shares = np.maximum(self._weights.sum(axis=1), LEAST_WEIGHT)
         variances, axes = np.linalg.eigh(self._moments / shares[:, None, None])
@@ -179,11 +188,11 @@ class MixtureTraining(StepByStep):
             mixture.covariances[order], mixture.log_weights[order], mixture.contrasts, {**training, **(card or {})}
         )
 
-    def validate(self, validation: Validation) -> Validated:
+    def validate(self, validation: Validation) -> ValidationScores:
         """The log-likelihood of held-out patches and, unless the images are noisy themselves, PSNR."""
         prior = self.prior()
         psnr = None if validation.sigma > 0.0 else validation.psnr(prior)
-        return Validated(psnr, validation.log_likelihood(prior))
+        return ValidationScores(psnr, validation.log_likelihood(prior))
 
     def state(self) -> dict[str, FloatArray]:
         """Everything needed to go on: the running averages and the number of steps."""
@@ -199,11 +208,11 @@ class MixtureTraining(StepByStep):
         self._weights, self._moments = state["weights"].copy(), state["moments"].copy()
         self.done = int(state["done"][0])
         with products_in_one_thread():
-            self._mixture = self._maximised()
+            self._mixture = self._maximise()
 
 
-def scored_moments(prior: GaussianMixturePrior, sums: Statistics, sigma: float) -> FloatArray:
-    """n_k Σ_k after one step of Fisher scoring instead of EM, from the sums that `prior` made: (K, d, d).
+def score_moments(prior: GaussianMixturePrior, sums: Statistics, sigma: float) -> FloatArray:
+    """Compute n_k Σ_k by one step of Fisher scoring instead of EM, from the sums that `prior` made: (K, d, d).
 
     Along the axes of a shape, with λ the variances and v_g = c_g λ + sigma² the noisy ones, EM moves Σ_k by
     λ_i λ_j R_ij / n_k and Fisher scoring by R_ij / Σ_g n_kg c_g² / (v_gi v_gj), R being the gradient. Unlike EM's, the
@@ -218,3 +227,45 @@ def scored_moments(prior: GaussianMixturePrior, sums: Statistics, sigma: float) 
     moves = prior.turns @ (sums.moments - counts * prior.covariances) @ prior.turns.swapaxes(1, 2)
     moves *= counts / np.maximum(products * information, np.finfo(np.float64).tiny)
     return np.asarray(counts * prior.covariances + prior.turns.swapaxes(1, 2) @ moves @ prior.turns)
+
+
+def cluster_covariances(
+    u: FloatArray, shapes: int, sigma: float, *, alike: bool, rng: np.random.Generator
+) -> FloatArray:
+    """Initial covariances (K, d, d) from patches u (n, d) without brightness, with noise of standard deviation `sigma`.
+
+    Patches of one shape are multiples of each other, up to noise, so their directions are clustered, like k-means: a
+    centre is a line through the origin, and a patch belongs to the line with which it makes the smallest angle.
+
+    `alike` makes every patch count with the same contrast: for mixtures whose contrasts are apart from their shapes.
+    """
+    variances, axes = np.linalg.eigh(u.T @ u / len(u))
+    signal = np.maximum(variances - sigma**2, 0.0) + LEAST_VARIANCE
+    overall = (axes * signal) @ axes.T
+    x = u @ ((axes * (signal / (signal + sigma**2))) @ axes.T)  # denoised by the one Gaussian of all patches
+    norms = np.linalg.norm(x, axis=1)
+    textured = norms > np.quantile(norms, FLAT_FRACTION)
+    if not textured.any():
+        return np.repeat(overall[None], shapes, axis=0)
+    x, norms = x[textured], norms[textured, None]
+    labels = cluster_directions(x / norms, shapes, rng=rng)
+    members = x * (np.sqrt(np.trace(overall)) / norms) if alike else x
+    covariances = np.empty((shapes, *overall.shape))
+    for k in range(shapes):
+        of_shape = members[labels == k]
+        own = of_shape.T @ of_shape / len(of_shape) if len(of_shape) else overall
+        covariances[k] = (1.0 - SHRINKAGE) * own + SHRINKAGE * overall
+    return covariances
+
+
+def cluster_directions(z: FloatArray, count: int, *, rng: np.random.Generator) -> IntArray:
+    """Cluster the unit vectors of z (n, d) around `count` lines: the number of the nearest line of each, (n,)."""
+    lines = z[rng.integers(len(z), size=count)]
+    labels: IntArray = np.abs(z @ lines.T).argmax(axis=1)
+    for _ in range(CLUSTERING_ROUNDS):
+        for k in range(count):
+            members = z[labels == k]
+            few = len(members) <= z.shape[1]  # then it is restarted from a random vector
+            lines[k] = z[rng.integers(len(z))] if few else np.linalg.eigh(members.T @ members)[1][:, -1]
+        labels = np.abs(z @ lines.T).argmax(axis=1)
+    return labels

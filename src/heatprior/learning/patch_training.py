@@ -1,49 +1,54 @@
 """Training a patch prior by denoising score matching, section 4.1.
 
 Every batch is a function of the seed and of the number of the step alone, so a run that is interrupted and resumed from
-its state ends with the same bits as one without a break.
+its state ends with the same bits as one without a break, whatever thread draws a batch, and when.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, ClassVar
+from functools import partial
+from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 
 from heatprior.arrays import FloatArray
 from heatprior.data.datasets import PatchSource
 from heatprior.errors import InvalidInputError, TrainingError
-from heatprior.kernels.threads import for_each
-from heatprior.learning.adam import OrthogonalAdam
-from heatprior.learning.ipalm import IPalm
-from heatprior.learning.logs import COLUMNS
-from heatprior.learning.objective import Objective, Point
-from heatprior.learning.prefetching import Prefetched
+from heatprior.kernels.threads import for_each, meanwhile
+from heatprior.learning.optimisers import IPalm, Objective, OrthogonalAdam, Point
 from heatprior.learning.projections import project_orthogonal
-from heatprior.learning.score_matching import MOST_IN_SINGLE, NoisyBatch, ScoreMatching
-from heatprior.learning.settings import MOST_STEPS, Validated, keep_finite, keep_whole
-from heatprior.learning.steps import StepByStep
-from heatprior.learning.validation import Validation
+from heatprior.learning.score_matching import NoisyBatch, ScoreMatching
+from heatprior.learning.training import (
+    COLUMNS,
+    MOST_STEPS,
+    StepByStep,
+    Validation,
+    ValidationScores,
+    check_sizes,
+    store_float,
+    store_integer,
+)
 from heatprior.priors.experts import PAPER_COMPONENTS, Experts
 from heatprior.priors.filters import FilterBank
 from heatprior.priors.patch import PatchPrior
 
 PIECES = 8  # parts of a batch that run side by side; fixed, so that results do not depend on the number of threads
 CHECK_EVERY = 4  # steps of iPALM between two checks of its bound
-MOST_COMPONENTS = 10_000
+MOST_COMPONENTS = 500  # the error of sums over them in float32 grows with the square of their number
 REACHES = (1e-3, 1e3)
 LARGEST_SIGMA = 100.0  # grey levels being 0 to 1: nothing of an image is left
 LEAST_LOG_SIGMA = 1e-6  # far below what 16 bits resolve
 LARGEST_FILTER_RATE = 1.0  # radian in one step
 LARGEST_LOGIT_RATE = 10.0
+Batch = TypeVar("Batch")
 DIVERGED = 1e6  # no entry of a filter and no logit of a sound training is as large
 
 
 @dataclass(frozen=True)
 class TrainingConfig:
-    """How a prior is trained: the paper's settings (section 4.1), but for noise levels, start, optimiser and steps.
+    """Settings for training a patch prior: the paper's, but for noise levels, start, optimiser and steps.
 
     docs/training.md gives the reasons.
 
@@ -52,33 +57,33 @@ class TrainingConfig:
     size : int
         Patches of size×size pixels.
     components : int
-        Gaussians of each expert.
+        Number of Gaussians in each expert.
     reach : float
-        Their means lie in ±reach.
+        The means of the Gaussians lie in ±reach.
     batch : int
-        Patches in a step.
+        Patches per step.
     steps : int
-        Batches that are drawn.
+        Number of steps; each draws a new batch.
     noise : {"log", "uniform"}
-        Noise levels are drawn uniformly in their logarithm, or uniformly,
+        Distribution of the noise levels: uniform in log sigma, or uniform in sigma.
     sigma_min : float
-        from here,
+        Smallest noise level, on the scale of images in [0, 1].
     sigma_max : float
-        to here, grey levels being 0 to 1.
+        Largest noise level, on the scale of images in [0, 1].
     start : {"student", "paper"}
-        The first weights: heavy tails like those of images, or as in the paper, flat beyond a peak.
+        Initial weights: heavy tails like those of images, or as in the paper, flat beyond a peak.
     optimizer : {"adam", "ipalm"}
-        iPALM is the paper's.
+        Optimiser; iPALM is the paper's.
     filter_rate : float
-        Adam's learning rate for the filters: radians in a step.
+        Adam's learning rate for the filters, in radians per step.
     logit_rate : float
         Adam's learning rate for the logarithms of the weights.
     averaged : int
-        The prior is the running average of the iterates over about so many steps.
+        Length of the running average of the iterates that becomes the prior, in steps.
     projection_steps : int
-        Of Algorithm 1, after each step.
+        Iterations of the projection, Algorithm 1, after each step of iPALM.
     seed : int
-        Start of all random numbers.
+        Seed of the random number generator.
 
     Examples
     --------
@@ -111,18 +116,18 @@ class TrainingConfig:
 
     def __post_init__(self) -> None:
         for name, least in {"size": 2, "batch": PIECES, "averaged": 1, "projection_steps": 1, "seed": 0}.items():
-            keep_whole(self, name, least)
-        keep_whole(self, "components", 2, MOST_COMPONENTS)
-        keep_whole(self, "steps", 1, MOST_STEPS)
-        keep_finite(self, "reach", *REACHES)
-        keep_finite(self, "filter_rate", 0.0, LARGEST_FILTER_RATE)
-        keep_finite(self, "logit_rate", 0.0, LARGEST_LOGIT_RATE)
-        keep_finite(self, "sigma_min")
-        keep_finite(self, "sigma_max")
+            store_integer(self, name, least)
+        store_integer(self, "components", 2, MOST_COMPONENTS)
+        store_integer(self, "steps", 1, MOST_STEPS)
+        store_float(self, "reach", *REACHES)
+        store_float(self, "filter_rate", 0.0, LARGEST_FILTER_RATE)
+        store_float(self, "logit_rate", 0.0, LARGEST_LOGIT_RATE)
+        store_float(self, "sigma_min")
+        store_float(self, "sigma_max")
         if not 0.0 <= self.sigma_min <= self.sigma_max <= LARGEST_SIGMA or self.sigma_max <= 0.0:
             raise InvalidInputError(
                 f"noise levels {self.sigma_min} to {self.sigma_max}; expected 0 ≤ min ≤ max, 0 < max ≤ "
-                f"{LARGEST_SIGMA:g}, grey levels being 0 to 1: divide by 255 if they are of 8 bits"
+                f"{LARGEST_SIGMA:g}, for images scaled to [0, 1]: divide 8-bit levels by 255"
             )
         if self.noise not in ("log", "uniform"):
             raise InvalidInputError(f"noise is {self.noise!r}; expected 'log' or 'uniform'")
@@ -138,16 +143,16 @@ class TrainingConfig:
 
     @property
     def noise_of_images(self) -> float:
-        """None: this loss needs clean images."""
+        """0: score matching needs clean images."""
         return 0.0
 
     def training(self, source: PatchSource) -> Training:
-        """A training with these settings, at its start."""
+        """A new training run with these settings."""
         return Training(self, source)
 
 
 class Training(StepByStep):
-    """A run: its parameters, the state of its optimiser, and how many steps are done."""
+    """A training run: its parameters, the state of its optimiser, and how many steps are done."""
 
     def __init__(self, config: TrainingConfig, source: PatchSource) -> None:
         super().__init__(source, config.size, config.steps)
@@ -161,10 +166,10 @@ class Training(StepByStep):
         self._optimizer: OrthogonalAdam | IPalm = (
             OrthogonalAdam.begin(self.point) if config.optimizer == "adam" else IPalm.begin(self.point, CHECK_EVERY)
         )
-        self._batches = Prefetched(self._batch, config.steps)
+        self._batches = Prefetcher(self._batch, config.steps)
 
     def _step(self) -> float:
-        loss = ScoreMatching(self._batches.of_step(self.done), self.config.reach)
+        loss = ScoreMatching(self._batches.take(self.done), self.config.reach)
 
         def gradient(point: Point, block: int | None) -> tuple[float, Point]:
             found = loss.gradient(point, block)
@@ -172,8 +177,8 @@ class Training(StepByStep):
             return found
 
         try:
-            with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # what comes of it is looked at below
-                value, self.point = self._moved(Objective(loss.value, gradient, (self._project, None)))
+            with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # the result is checked below
+                value, self.point = self._move(Objective(loss.value, gradient, (self._project, None)))
             bounded = all(np.abs(block).max() < DIVERGED for block in self.point)  # NaN is not
         except np.linalg.LinAlgError:
             bounded = False
@@ -184,7 +189,7 @@ class Training(StepByStep):
         self._average = [keep * old + (1.0 - keep) * new for old, new in zip(self._average, self.point, strict=True)]
         return value
 
-    def _moved(self, objective: Objective) -> tuple[float, Point]:
+    def _move(self, objective: Objective) -> tuple[float, Point]:
         """The loss before a step of the optimiser, and the point after it."""
         if isinstance(self._optimizer, OrthogonalAdam):
             return self._optimizer.step(self.point, objective, (self.config.filter_rate, self.config.logit_rate))
@@ -198,14 +203,13 @@ class Training(StepByStep):
         low, high = self.config.sigma_min, self.config.sigma_max
         logarithmic = self.config.noise == "log"
         counts = np.diff(np.linspace(0, self.config.batch, PIECES + 1).astype(int))
-        dtype: type[np.floating[Any]] = np.float32 if self.config.components <= MOST_IN_SINGLE else np.float64
 
         def piece(number: int) -> NoisyBatch:
             rng = np.random.default_rng([self.config.seed, step, number])
-            clean = self.source.draw(int(counts[number]), rng).astype(dtype)
-            noise = rng.standard_normal(clean.shape, dtype)
+            clean = self.source.draw(int(counts[number]), rng).astype(np.float32)
+            noise = rng.standard_normal(clean.shape, np.float32)
             place = 1.0 - rng.random(clean.shape[1])  # in (0, 1], so that sigma is never zero
-            sigma = np.asarray(low * (high / low) ** place if logarithmic else low + (high - low) * place, dtype)
+            sigma = np.asarray(low * (high / low) ** place if logarithmic else low + (high - low) * place, np.float32)
             clean -= clean.mean(axis=0)
             noise -= noise.mean(axis=0)
             return NoisyBatch(clean, noise, sigma)
@@ -221,9 +225,9 @@ class Training(StepByStep):
             FilterBank(filters[order]), Experts(logits[order], self.config.reach), {**training, **(card or {})}
         )
 
-    def validate(self, validation: Validation) -> Validated:
+    def validate(self, validation: Validation) -> ValidationScores:
         """PSNR, in one step of empirical Bayes."""
-        return Validated(psnr=validation.psnr(self.prior()))
+        return ValidationScores(psnr=validation.psnr(self.prior()))
 
     def state(self) -> dict[str, FloatArray]:
         """Everything needed to go on: parameters, optimiser and number of steps."""
@@ -238,11 +242,28 @@ class Training(StepByStep):
 
     def restore(self, state: dict[str, FloatArray]) -> None:
         """Go on from `state`, of a run with the same configuration."""
-        if state["filters"].shape != self.point[0].shape or state["logits"].shape != self.point[1].shape:
-            raise InvalidInputError("the state belongs to a run with other sizes; start a new run")
+        check_sizes(state, zip(("filters", "logits"), self.point, strict=True))
         self.point = [state["filters"].copy(), state["logits"].copy()]
         self._average = [state["average.filters"].copy(), state["average.logits"].copy()]
         self.done = int(state["done"][0])
         optimizer = {name.removeprefix("optimizer."): x for name, x in state.items() if name.startswith("optimizer.")}
         kind = OrthogonalAdam if self.config.optimizer == "adam" else IPalm
         self._optimizer = kind.from_state(optimizer)
+
+
+class Prefetcher(Generic[Batch]):
+    """Draws the batches of steps 0 to `steps` − 1 by `draw`, the next one in the background while a core is idle."""
+
+    def __init__(self, draw: Callable[[int], Batch], steps: int) -> None:
+        self._draw = draw
+        self._steps = steps
+        self._started: dict[int, Callable[[], Batch]] = {}
+
+    def begin(self, step: int) -> None:
+        """Start drawing the batch of a step in the background, unless it was started or there is no such step."""
+        if step < self._steps and step not in self._started:
+            self._started = {step: meanwhile(partial(self._draw, step))}
+
+    def take(self, step: int) -> Batch:
+        """The batch of a step, drawn now unless it was started before."""
+        return self._started.pop(step, partial(self._draw, step))()

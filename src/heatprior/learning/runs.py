@@ -11,12 +11,16 @@ run is resumed: so the log has no gaps and no duplicates, and the result is the 
 
 from __future__ import annotations
 
+import csv
 import json
+import signal
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from os import PathLike
 from pathlib import Path
+from threading import current_thread, main_thread
 from typing import Any
 
 import numpy as np
@@ -25,23 +29,25 @@ from safetensors.numpy import save
 
 from heatprior.arrays import FloatArray
 from heatprior.errors import InvalidInputError, OutputFileError, TrainingError
-from heatprior.files import discard_unfinished, replacing
+from heatprior.files import discard_unfinished, keep_apart, replacing
 from heatprior.kinds import KINDS
-from heatprior.learning.logs import LogEntry, LogFile
-from heatprior.learning.loop import Loop
-from heatprior.learning.settings import TrainingSettings
-from heatprior.learning.steps import StepReport
-from heatprior.priors.stored import StoredPrior
+from heatprior.learning.material import Images, Material, gather
+from heatprior.learning.training import PSNR_COLUMNS, LogEntry, Loop, StepReport, TrainingSettings
+from heatprior.priors.protocol import StoredPrior
+from heatprior.version import __version__
 
 CONFIG, LOG, CHECKPOINT, PRIOR = "config.json", "log.csv", "checkpoint.safetensors", "prior.safetensors"
 FIRST_KIND = "patch"  # of runs from the time when there was only one kind
 HEADER = "heatprior-run"
 CHECKPOINT_SECONDS = 30.0
+VALIDATION_COLUMNS = ("log_likelihood", *PSNR_COLUMNS)
+IN_MEMORY = "(in memory)"  # the place of images that were given as arrays
+Report = Callable[[StepReport | LogEntry], object]
 
 
 @dataclass(frozen=True)
 class RunSettings:
-    """What config.json holds: how to train, on which images, validated on which, and the digest of the training images.
+    """The contents of config.json: settings, images, validation images, and the digest of the training images.
 
     The places, and whether some images are held out for validation if there are no others, are those of `gather`.
     """
@@ -49,12 +55,11 @@ class RunSettings:
     training: TrainingSettings[StoredPrior]
     images: str
     validation: str | None
-    data: str | None
     digest: str
     hold_out: bool = True
 
     def to_json(self) -> str:
-        """As text that people can read."""
+        """As indented JSON."""
         return json.dumps({"kind": self.training.kind} | asdict(self), indent=2, ensure_ascii=False) + "\n"
 
     @classmethod
@@ -65,6 +70,53 @@ class RunSettings:
         return cls(**{**values, "training": config(**values["training"])})
 
 
+@dataclass(frozen=True)
+class LogFile:
+    """The log of a run: a CSV file with these columns."""
+
+    path: Path
+    columns: tuple[str, ...]
+
+    def rows(self) -> list[dict[str, float]]:
+        """All rows, NaN where there was no validation; a truncated row is skipped."""
+        if not self.path.exists():
+            return []
+        rows = []
+        with self.path.open(newline="") as file:
+            for row in csv.DictReader(file):
+                try:
+                    rows.append({name: float(row[name] or "nan") for name in self.columns})
+                except (KeyError, ValueError, TypeError):
+                    continue
+        return rows
+
+    def append(self, entry: LogEntry) -> None:
+        """Add a row."""
+        with self.path.open("a", newline="") as file:
+            csv.writer(file).writerow(self._cells(entry.row()))
+
+    def truncate(self, step: int) -> None:
+        """Drop the rows beyond `step`; creates the file if there is none."""
+        rows = [row for row in self.rows() if row["step"] <= step]
+        with replacing(self.path) as temporary, temporary.open("w", newline="") as file:
+            writer = csv.writer(file)
+            writer.writerow(self.columns)
+            writer.writerows(self._cells(row) for row in rows)
+
+    def last_validation(self) -> dict[str, float]:
+        """The validation scores of the last row that has any."""
+        for row in reversed(self.rows()):
+            scores = {name: row[name] for name in VALIDATION_COLUMNS if np.isfinite(row.get(name, np.nan))}
+            if scores:
+                return scores
+        return {}
+
+    def _cells(self, row: Mapping[str, Any]) -> list[str]:
+        """The values of a row as text, empty where unknown."""
+        values = [row[name] for name in self.columns[1:]]
+        return [str(int(row["step"])), *("" if x is None or np.isnan(x) else f"{x:.8g}" for x in values)]
+
+
 class Run:
     """The folder of one run."""
 
@@ -72,27 +124,35 @@ class Run:
         self.folder = folder
 
     def exists(self) -> bool:
-        """Whether a run was begun here."""
+        """Whether the folder holds a run."""
         return (self.folder / CONFIG).is_file()
 
     def check_new(self, *, replace: bool) -> None:
-        """Refuse at once a folder in which no new run can begin."""
+        """Raise if no new run can begin in this folder."""
         folder = self.folder
         discard_unfinished(folder / CONFIG)  # of a process that was killed as it began
         if folder.exists() and not folder.is_dir():
-            raise OutputFileError(f"cannot write {folder}: it is a file; give the name of a folder for the run")
+            raise OutputFileError(f"cannot write {folder}: it is a file; give a folder for the run")
         if not folder.parent.is_dir():
             raise OutputFileError(f"cannot write {folder}: {folder.parent} does not exist; create the folder first")
         if self.exists() and not replace:
-            raise OutputFileError(f"{folder} holds a run already; resume it, or give the name of a new folder")
-        if folder.is_dir() and any(folder.iterdir()) and not self.exists():
-            raise OutputFileError(f"{folder} holds other things than a run; give the name of a new folder")
+            raise OutputFileError(f"{folder} already holds a run; resume it, or give a new folder")
+        if folder.is_dir() and any(folder.iterdir()) and not self._is_ours():
+            raise OutputFileError(f"{folder} is not empty and holds no run; give a new folder")
+
+    def _is_ours(self) -> bool:
+        """Whether the settings in the folder are those of a run, and not a file that happens to have their name."""
+        try:
+            self.settings()
+        except (TrainingError, OSError):
+            return False
+        return True
 
     def begin(self, settings: RunSettings) -> None:
-        """Make the folder, or empty it of an older run, and write the settings."""
+        """Create the folder, or clear it of an older run, and write the settings."""
         with self._writing(CONFIG):
             self.folder.mkdir(exist_ok=True)
-            for name in (CHECKPOINT, LOG, PRIOR):  # the checkpoint first: without it the rest is of no use
+            for name in (CHECKPOINT, LOG, PRIOR):  # the checkpoint first: without it the rest is useless
                 (self.folder / name).unlink(missing_ok=True)
             with replacing(self.folder / CONFIG) as temporary:
                 temporary.write_text(settings.to_json(), encoding="utf-8")
@@ -103,34 +163,33 @@ class Run:
         try:
             return RunSettings.from_json(path.read_text(encoding="utf-8"))
         except FileNotFoundError as error:
-            raise TrainingError(f"{self.folder} holds no run to resume; begin one") from error
+            raise TrainingError(f"{self.folder} holds no run to resume; start one") from error
         except (ValueError, TypeError, LookupError, AttributeError) as error:
             raise TrainingError(
-                f"{path} is damaged or from another version of heatprior ({error}); begin another run"
+                f"{path} is damaged or from another version of heatprior ({error}); start a new run"
             ) from error
 
     def check_unchanged(self, kind: str | None, asked: Mapping[str, Any]) -> None:
-        """Refuse to resume a run that was begun as another kind or with other settings than are asked for now."""
+        """Raise if the run was started as another kind, or with other settings, than are asked for now."""
         begun = self.settings().training
         wanted = {"kind": begun.kind if kind is None else kind, **asked}
         for name, value in wanted.items():
             if getattr(begun, name) != value:
                 raise InvalidInputError(
-                    f"{self.folder} was begun with {name} = {getattr(begun, name)} and cannot go on with {value}; "
-                    "leave that out, or begin another run"
+                    f"{self.folder} was started with {name} = {getattr(begun, name)} and cannot continue with {value}; "
+                    "omit the setting, or start a new run"
                 )
 
     def resume(self, loop: Loop) -> None:
-        """Bring `loop` to where the last checkpoint was, or leave it at its start, and cut the log there."""
-        for unfinished in self.folder.glob(".*-*"):
-            if unfinished.name.startswith((".checkpoint-", ".log-", ".prior-", ".config-")):
-                unfinished.unlink(missing_ok=True)  # a process was killed while it wrote this
+        """Restore `loop` from the last checkpoint, if there is one, and truncate the log there."""
+        for name in (CHECKPOINT, LOG, PRIOR, CONFIG):
+            discard_unfinished(self.folder / name)  # a process was killed while it wrote this
         path = self.folder / CHECKPOINT
         if path.exists():
             loop.restore(_read_checkpoint(path, self.settings()))
-        done = loop.training.done - loop.is_due()  # a row that is still to come is not there yet
+        done = loop.training.done - loop.is_due()  # a row that is due is not there yet
         with self._writing(LOG):
-            self.log().cut_after(done)
+            self.log().truncate(done)
 
     def train(
         self,
@@ -141,9 +200,9 @@ class Run:
         card: Mapping[str, Any] | None = None,
         checkpoint_seconds: float = CHECKPOINT_SECONDS,
     ) -> StoredPrior | None:
-        """Go on from the last checkpoint to the end and write the prior; save and return None when `stop` says so."""
+        """Train from the last checkpoint to the end and write the prior; if `stop()` is true, save and return None."""
         if not checkpoint_seconds >= 0.0:
-            raise InvalidInputError(f"{checkpoint_seconds} seconds between checkpoints; expected 0 or more")
+            raise InvalidInputError(f"checkpoint_seconds is {checkpoint_seconds}; expected 0 or more")
         self.resume(loop)
         settings, log, saved = self.settings(), self.log(), time.monotonic()
         for event in loop.run():
@@ -176,14 +235,14 @@ class Run:
 
     @contextmanager
     def _writing(self, name: str) -> Iterator[None]:
-        """A disk that is full or gone, as an error that says how to go on."""
+        """Turn an error of the disk into one that says how to continue."""
         try:
             yield
         except OSError as error:
             cause = error.__cause__ if isinstance(error, OutputFileError) else error
             reason = cause.strerror if isinstance(cause, OSError) and cause.strerror else cause
             raise OutputFileError(
-                f"cannot write {self.folder / name}: {reason}; make room, then resume the run"
+                f"cannot write {self.folder / name}: {reason}; free disk space, then resume the run"
             ) from error
 
 
@@ -193,7 +252,132 @@ def _read_checkpoint(path: Path, settings: RunSettings) -> dict[str, FloatArray]
             written = RunSettings.from_json((file.metadata() or {})[HEADER])
             state = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except (SafetensorError, OSError, ValueError, TypeError, LookupError, AttributeError) as error:
-        raise TrainingError(f"{path} is damaged or not a checkpoint ({error}); begin another run") from error
+        raise TrainingError(f"{path} is damaged or not a checkpoint ({error}); start a new run") from error
     if written != settings:
-        raise TrainingError(f"{path} belongs to a run with other settings than {CONFIG}; begin another run")
+        raise TrainingError(f"{path} belongs to a run with other settings than {CONFIG}; start a new run")
     return state
+
+
+@dataclass(frozen=True)
+class Session:
+    """A run in progress: its folder, its loop, and the images that it learns from."""
+
+    run: Run
+    loop: Loop
+    material: Material
+
+    def train(
+        self,
+        *,
+        report: Report | None = None,
+        stop: Callable[[], bool] = lambda: False,
+        checkpoint_seconds: float = CHECKPOINT_SECONDS,
+    ) -> StoredPrior | None:
+        """Train to the end and write the prior; once `stop()` is true, save and return None."""
+        return self.run.train(
+            self.loop, report=report, stop=stop, card=self.card, checkpoint_seconds=checkpoint_seconds
+        )
+
+    @property
+    def card(self) -> dict[str, str]:
+        """The provenance entries of the card of the prior."""
+        return {
+            "name": self.run.folder.resolve().name,
+            "made": f"by heatprior train, version {__version__}",
+            "trained on": self.material.description,
+        }
+
+
+def begin_run(
+    folder: Path,
+    config: TrainingSettings[StoredPrior],
+    images: Images,
+    validation: Images | None = None,
+    *,
+    hold_out: bool = True,
+    replace: bool = False,
+) -> Session:
+    """Start a new run in `folder`; an existing run is an error, or is deleted with `replace`."""
+    _keep_apart(folder, images, validation)
+    run = Run(folder)
+    run.check_new(replace=replace)
+    material = gather(config, images, validation, hold_out=hold_out)
+    place, other = _place(images), None if validation is None else _place(validation)
+    run.begin(RunSettings(config, place, other, material.source.digest, hold_out))
+    return Session(run, Loop(config.training(material.source), material.validation), material)
+
+
+def resume_run(
+    folder: Path,
+    images: Images | None = None,
+    validation: Images | None = None,
+    *,
+    kind: str | None = None,
+    asked: Mapping[str, Any] | None = None,
+) -> Session:
+    """Resume the run in `folder`, with its own settings and images.
+
+    Images may be given again, if they have moved or were arrays, but must be the same ones. `kind` and `asked` are what
+    the settings are expected to be: a run that was started with others is an error.
+    """
+    run = Run(folder)
+    run.check_unchanged(kind, asked or {})
+    settings = run.settings()
+    if images is None:
+        images = _known(settings.images, "images", folder)
+    if validation is None and settings.validation is not None:
+        validation = _known(settings.validation, "validation images", folder)
+    _keep_apart(folder, images, validation)
+    material = gather(settings.training, images, validation, hold_out=settings.hold_out)
+    if material.source.digest != settings.digest:
+        raise TrainingError(f"the images differ from those with which {folder} was started; start a new run with them")
+    return Session(run, Loop(settings.training.training(material.source), material.validation), material)
+
+
+def _keep_apart(folder: Path, *given: Images | None) -> None:
+    """Refuse a run folder that is one of the folders with images, contains one or lies within one."""
+    places = [images for images in given if isinstance(images, str | PathLike)]
+    keep_apart([folder], [Path(place) for place in places])
+
+
+def _place(images: Images) -> str:
+    """The absolute place of images, so that a run can be resumed from any working directory."""
+    if not isinstance(images, str | PathLike):
+        return IN_MEMORY
+    return str(Path(images).resolve())
+
+
+def _known(place: str, what: str, folder: Path) -> str:
+    if place == IN_MEMORY:
+        raise TrainingError(f"the {what} of {folder} were arrays and are not stored; give them again")
+    return place
+
+
+@contextmanager
+def interruptible() -> Iterator[Callable[[], bool]]:
+    """Turn Ctrl-C into a question: yields a function that says whether SIGINT or SIGTERM was received.
+
+    A second signal has its default effect.
+
+    Only the main thread of a process can receive signals; in others the answer is always no.
+    """
+    received: list[int] = []
+    if current_thread() is not main_thread():
+        yield lambda: False
+        return
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+
+    def restore() -> None:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+    def note(number: int, _: object) -> None:
+        received.append(number)
+        restore()
+
+    for number in before:
+        signal.signal(number, note)
+    try:
+        yield lambda: bool(received)
+    finally:
+        restore()

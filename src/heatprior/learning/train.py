@@ -8,15 +8,12 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar, overload
 
 from heatprior.errors import InvalidInputError
-from heatprior.learning import sessions
-from heatprior.learning.gathering import Images, gather
-from heatprior.learning.interruption import interruptible
-from heatprior.learning.loop import Loop
+from heatprior.learning.material import Images, gather
 from heatprior.learning.patch_training import TrainingConfig
-from heatprior.learning.sessions import Report
-from heatprior.learning.settings import TrainingSettings
+from heatprior.learning.runs import Report, Session, begin_run, interruptible, resume_run
+from heatprior.learning.training import Loop, TrainingSettings
 from heatprior.priors.patch import PatchPrior
-from heatprior.priors.stored import StoredPrior
+from heatprior.priors.protocol import StoredPrior
 
 PriorT = TypeVar("PriorT", bound=StoredPrior)
 
@@ -65,30 +62,30 @@ def train(
     run: str | PathLike[str] | None = None,
     resume: bool = False,
 ) -> Any:
-    """A prior learnt from `images`.
+    """Train a prior on images.
 
     Parameters
     ----------
     images : path or sequence of array_like, optional
-        A folder, or arrays, grey or colour; uint8, uint16, or floats in [0, 1].
+        Training images: a folder, or arrays, grey or colour; uint8, uint16, or floats in [0, 1].
     config : TrainingConfig or MixtureConfig, optional
-        Which says what kind: a `TrainingConfig` gives a `PatchPrior`, a `MixtureConfig` a `GaussianMixturePrior`.
+        Settings. A `TrainingConfig` (the default) gives a `PatchPrior`, a `MixtureConfig` a `GaussianMixturePrior`.
     validation : path or sequence of array_like, optional
-        Images whose PSNR is reported.
+        Images on which PSNR is measured during training.
     report : callable, optional
         Called with a `StepReport` after every step and with a `LogEntry` after every interval; the entries hold the
-        PSNR on the `validation` images, if there are any.
+        PSNR on the `validation` images, if given.
     run : path, optional
-        The name of a new folder: settings, log, checkpoints and the prior are written there, as by the command
+        A new folder to which settings, log, checkpoints and the prior are written, as by the command
         `heatprior train`. Ctrl-C then saves a checkpoint before KeyboardInterrupt is raised.
     resume : bool
-        Go on from the last checkpoint of `run`, to the same bits: images and config may be left out, and must be the
-        same if given.
+        Continue from the last checkpoint of `run`, to the same bits. Images and config may be omitted; if given,
+        they must be the same.
 
     Returns
     -------
     PatchPrior or GaussianMixturePrior
-        With a card that says how it was learnt.
+        The trained prior, with a card that says how it was trained.
 
     Examples
     --------
@@ -100,7 +97,7 @@ def train(
     """
     if run is None:
         if resume or images is None:
-            raise InvalidInputError("images to train on are missing; give a folder or arrays, or resume a run folder")
+            raise InvalidInputError("no images to train on; give a folder or arrays, or resume a run folder")
         config = config or TrainingConfig()
         material = gather(config, images, validation, hold_out=False)
         loop = Loop(config.training(material.source), material.validation)
@@ -123,10 +120,10 @@ def _session(
     validation: Images | None,
     *,
     resume: bool,
-) -> sessions.Session:
+) -> Session:
     if resume:
         kind, asked = (config.kind, asdict(config)) if config else (None, {})
-        return sessions.resume(folder, images, validation, kind=kind, asked=asked)
+        return resume_run(folder, images, validation, kind=kind, asked=asked)
     if images is None:
-        raise InvalidInputError("images to train on are missing; give a folder or arrays")
-    return sessions.begin(folder, config or TrainingConfig(), images, validation, hold_out=False)
+        raise InvalidInputError("no images to train on; give a folder or arrays")
+    return begin_run(folder, config or TrainingConfig(), images, validation, hold_out=False)

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from heatprior.arrays import FloatArray, IntArray
-from heatprior.kernels.contrast_mixtures import relative_densities
+from heatprior.kernels.noise_estimation import relative_densities
 from heatprior.noise.blocks import Blocks
 from heatprior.noise.likelihood import values_at
 
@@ -108,7 +108,7 @@ def _weights(
     nearest = np.clip(np.rint((levels - log_sigmas[0]) / step), 0, len(log_sigmas) - 1).astype(np.int64)
     here = np.take_along_axis(relative, nearest[None, None], axis=0)[0]  # (C, K)
     members = np.eye(weights.shape[1])[groups]  # (K, G)
-    extra = PSEUDO_COUNT * usual[:, None] * members.sum(axis=0)
+    extra = PSEUDO_COUNT * usual[:, None] * np.maximum(members.sum(axis=0), 1.0)  # a group may be empty
     for _ in range(STEPS):
         joint = weights[:, groups] * here
         totals = (joint / joint.sum(axis=0)) @ members + extra

@@ -15,16 +15,15 @@ from heatprior.arrays import FloatArray
 from heatprior.kernels.row_bands import Progress
 from heatprior.noise import affine
 from heatprior.noise.affine import Affine, fit_affine
-from heatprior.noise.blocks import block_densities, stride_for, usable_patches
+from heatprior.noise.blocks import Blocks, Clipped, block_densities, stride_for, usable_patches
 from heatprior.noise.directions import weak_directions
 from heatprior.noise.doubts import doubts, too_weak
-from heatprior.noise.flat_patches import MOST_SCATTER_OF_WHITE, flattest_of_white, scatter
+from heatprior.noise.floors import holds_counts, whole_counts
 from heatprior.noise.levels import Estimate, clipping, likelihood_of, model_error, noise_level, without_gaps
 from heatprior.noise.likelihood import OCTAVES, find_peak, values_at
 from heatprior.noise.maps import LocalLevels, local_levels, to_pixels
-from heatprior.noise.profiles import StationaryNoise
-from heatprior.priors.one_step import denoised_once
-from heatprior.priors.protocol import Prior
+from heatprior.noise.stabilisation import PoissonGaussian, split_line
+from heatprior.priors.protocol import NoiseLikelihood, Prior, denoise_once
 
 LEVEL_PART, LOCAL_PART = 0.3, 0.85  # of the time, when one level is known, and when the map is
 FEWEST_PATCHES = 144  # with fewer, only one level can be estimated
@@ -41,13 +40,16 @@ class ChannelNoise:
     sigma: float | FloatArray  # as the model has it: a number, or a map (H, W)
     local: LocalLevels | None
     model_error: float  # of the level, as in `NoiseLevel`
-    correlated: StationaryNoise | None = None  # where that is the model
+    probability: float = 1.0  # that removing it pays
+    counts: PoissonGaussian | None = None  # where it is affine, and grows with brightness
 
 
 def doubts_of(channel: ChannelNoise, image: FloatArray, size: int) -> list[str]:
     """What speaks against what was found in a grey image (H, W) scaled to [0, 1]; see doubts.py."""
+    if channel.model in ("none", "camera"):  # that was decided by what is there, whatever it is
+        return []
     weak = too_weak(channel.level.sigma, float(np.hypot(channel.level.stderr, channel.model_error)))
-    return [*([weak] if weak else []), *doubts(image, channel.level.sigma, size, white=channel.correlated is None)]
+    return [*([weak] if weak else []), *doubts(image, channel.level.sigma, size)]
 
 
 def channel_noise(
@@ -66,33 +68,48 @@ def channel_noise(
     if noise == "constant" or level.sigma == 0.0:
         return ChannelNoise("constant", level, None, {"constant": 0.0}, smallest, None, typical)
     whole, clipped = without_gaps(image), clipping(image)
-    local = local_levels(likelihood, image, whole, clipped)
+    misfit = typical / level.sigma
+    is_counted, found = False, _local_and_line(likelihood, image, whole, clipped, level, misfit)
+    if np.isfinite(clipped[0]):
+        every = _local_and_line(likelihood, image, whole, (-np.inf, clipped[1]), level, misfit)
+        if not _too_few(every[0]):
+            is_counted = holds_counts(image, clipped[0], *every[:2], _repeated(every[0], misfit))
+    local, line, wide = every if is_counted else found
     done(LOCAL_PART)
     if _too_few(local):
         return ChannelNoise("constant", level, None, {"constant": 0.0}, smallest, local, typical)
-    size, stride = likelihood.size, stride_for(likelihood, image.shape)
-    usable = usable_patches(image, size, stride, clipped, level.sigma)
-    chosen_directions = weak_directions(likelihood.directions, level.sigma)
-    wide = block_densities(likelihood, whole, local.log_sigmas, chosen_directions, usable, stride, affine.BLOCK)
-    misfit = typical / level.sigma
-    line = fit_affine(local.log_sigmas, wide, float(np.log(level.sigma)), local.repeated, misfit)
     evidence = _evidence(local, line, misfit)
     chosen = max(evidence, key=evidence.__getitem__) if noise == "auto" else noise
-    if chosen == "affine" and (line is None or (noise == "auto" and not line.is_worth_while(wide.means[wide.usable]))):
+    if noise == "auto" and is_counted:
+        chosen = "affine"
+    elif chosen == "affine" and (
+        line is None or (noise == "auto" and not line.is_worth_while(wide.means[wide.usable]))
+    ):
         chosen = "constant"
     sigma: float | FloatArray = smallest
     if chosen == "map":
         sigma = np.exp(to_pixels(local, local.log_sigma, image.shape))
     elif line is not None and chosen == "affine":
-        first = np.exp(line.log_sigma(uniform_filter(whole, size)))
-        sigma = np.exp(line.log_sigma(denoised_once(prior, whole, first)))
+        first = np.exp(line.log_sigma(uniform_filter(whole, likelihood.size)))
+        sigma = np.exp(line.log_sigma(denoise_once(prior, whole, first)))
     done(1.0)
-    if noise == "auto" and chosen != "map":
-        flattest = flattest_of_white(image, sigma, clipped)
-        if flattest is not None and scatter(flattest) > MOST_SCATTER_OF_WHITE:  # texture: noise, if any, is below that
-            level = Estimate(0.0, max(float(flattest[0]) * level.sigma, least))
-            return ChannelNoise("constant", level, line, evidence, least, local, 0.0)
-    return ChannelNoise(chosen, level, line, evidence, sigma, local, typical)
+    counts = None
+    if chosen == "affine" and line is not None and line.gain > 0.0:
+        counts = whole_counts(image, clipped[0], line) if is_counted else None
+        counts = counts or split_line(line.gain, line.offset, whole)
+    return ChannelNoise(chosen, level, line, evidence, sigma, local, typical, counts=counts)
+
+
+def _local_and_line(
+    likelihood: NoiseLikelihood, image: FloatArray, whole: FloatArray, clipped: Clipped, level: Estimate, misfit: float
+) -> tuple[LocalLevels, Affine | None, Blocks]:
+    """Levels here and there, and the line over brightness, of patches that are not clipped, with their blocks."""
+    local = local_levels(likelihood, image, whole, clipped)
+    stride = stride_for(likelihood, image.shape)
+    usable = usable_patches(image, likelihood.size, stride, clipped, level.sigma)
+    chosen = weak_directions(likelihood.directions, level.sigma)
+    wide = block_densities(likelihood, whole, local.log_sigmas, chosen, usable, stride, affine.BLOCK)
+    return local, fit_affine(local.log_sigmas, wide, float(np.log(level.sigma)), local.repeated, misfit), wide
 
 
 def _too_few(local: LocalLevels) -> bool:
@@ -108,11 +125,16 @@ def why_constant(channel: ChannelNoise) -> str:
     return "the image has one brightness only"
 
 
+def _repeated(local: LocalLevels, misfit: float) -> float:
+    """How often the likelihood counts the same, and how much more it errs since images are not what the prior says."""
+    return local.repeated * (1.0 + (misfit / float(np.median(local.error[local.blocks.usable]))) ** 2)
+
+
 def _evidence(local: LocalLevels, line: Affine | None, misfit: float) -> dict[str, float]:
     """Of each model, less that of the constant one."""
     used = local.blocks.usable
     values = local.values[:, used]
-    repeated = local.repeated * (1.0 + (misfit / float(np.median(local.error[used]))) ** 2)
+    repeated = _repeated(local, misfit)
     each = float(np.log(max(used.sum(), 2))) / 2.0
 
     def likelihood(log_sigma: FloatArray) -> float:

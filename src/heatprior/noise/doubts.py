@@ -1,8 +1,4 @@
-"""Where the model of the noise does not hold: clipped, quantised, correlated or too weak, each in one sentence.
-
-The model is white Gaussian noise on every pixel. Correlation shows in the flattest squares of the image, once a smooth
-surface is taken off them: there the rest is noise, and if it is white its neighbours are uncorrelated.
-"""
+"""Where the model of white noise does not hold: clipped, quantised or too weak, each in one sentence."""
 
 from __future__ import annotations
 
@@ -18,18 +14,13 @@ from heatprior.noise.levels import clipping
 MANY_CLIPPED = 0.02  # of the pixels
 COARSE = 0.5  # times the step between grey levels: noise weaker than this
 FEW_VALUES = 4096  # with more distinct values than this, quantisation is not looked for
-SQUARE = 16  # pixels along the side of the squares that are searched for flat ones
-FLATTEST, FEWEST = 0.05, 8  # of the squares, and at least so many
-CORRELATED = 0.15  # correlation of neighbours that white noise does not reach
-EXCESS = 1.3  # times sigma: what is left in flat squares, if texture alone does not explain the correlation
-LEAST_LEFT = 2 / 255
 NINETY = 1.645  # standard errors: the interval that holds the truth in 90 of 100 cases
 NUMBER = re.compile(r"\d+(\.\d+)?")
 
 
-def doubts(image: FloatArray, sigma: float, size: int, *, white: bool = True) -> list[str]:
+def doubts(image: FloatArray, sigma: float, size: int) -> list[str]:
     """What speaks against `sigma`, the estimate for a grey image (H, W) scaled to [0, 1] by patches of this size."""
-    found = [_clipped(image, sigma, size), _quantised(image, sigma), _correlated(image, sigma) if white else ""]
+    found = [_clipped(image, sigma, size), _quantised(image, sigma)]
     return [doubt for doubt in found if doubt]
 
 
@@ -68,29 +59,3 @@ def _quantised(image: FloatArray, sigma: float) -> str:
     if sigma >= COARSE * step:
         return ""
     return f"grey levels are {step:.3g} of full scale apart, more than the noise; sigma is rounding, if anything"
-
-
-def _correlated(image: FloatArray, sigma: float) -> str:
-    across = min(SQUARE, *image.shape)
-    rows, columns = (length // across for length in image.shape)
-    squares = image[: rows * across, : columns * across].reshape(rows, across, columns, across).swapaxes(1, 2)
-    flat = squares.reshape(-1, across * across).astype(np.float64)
-    flat = flat[np.isfinite(flat).all(axis=1)]
-    if len(flat) == 0 or across < 4:
-        return ""
-    y, x = (axis.ravel() for axis in np.meshgrid(*[np.linspace(-1, 1, across)] * 2, indexing="ij"))
-    surface, _ = np.linalg.qr(np.stack([np.ones_like(x), x, y, x * y, x * x, y * y], axis=1))
-    rest = flat - (flat @ surface) @ surface.T
-    power = np.square(rest).mean(axis=1)
-    flattest = np.argsort(power)[: max(FEWEST, int(FLATTEST * len(flat)))]
-    rest, left = rest[flattest].reshape(-1, across, across), float(power[flattest].mean())
-    if left == 0.0 or np.sqrt(left) < max(EXCESS * sigma, LEAST_LEFT):
-        return ""
-    down, right = float((rest[:, 1:] * rest[:, :-1]).mean()), float((rest[:, :, 1:] * rest[:, :, :-1]).mean())
-    correlation = max(down, right) / left
-    if correlation < CORRELATED:
-        return ""
-    return (
-        f"neighbouring pixels are correlated ({correlation:.2f}) even where the image is flat, as after demosaicing or "
-        "JPEG, or by fine texture; sigma covers only the white part"
-    )

@@ -1,6 +1,8 @@
-"""Unknown noise: one level, a line over brightness, a map, or correlated noise, chosen by evidence.
+"""Unknown noise: none, white, signal-dependent, varying from place to place, or that of a camera, by evidence.
 
-Correlated noise is looked for in an image as a whole, the others channel by channel (channel_noise.py).
+Whether there is noise at all, and the level of what a camera has left of it, is learnt (decision.py). Where the
+likelihood of white noise finds about that level too, noise is white, and channel by channel it says more
+(channel_noise.py).
 """
 
 from __future__ import annotations
@@ -14,32 +16,36 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from heatprior.arrays import FloatArray
+from heatprior.arrays import ChannelAxis, FloatArray
+from heatprior.border.entry import Entered, Group, enter
+from heatprior.border.gaps import with_all_or_no_channel_missing
+from heatprior.border.pixels import as_channels, in_unit_range, room_of, type_white
 from heatprior.errors import InvalidInputError
 from heatprior.kernels.row_bands import Progress, part_of, span_of
-from heatprior.lazy import room_of
-from heatprior.noise.cameras import MODEL_ERROR, FoundProfile, find_profile, noise_of_colours
 from heatprior.noise.channel_noise import ChannelNoise, channel_noise, why_constant
-from heatprior.noise.grey_scale import scale_for_noise, scale_of_images
-from heatprior.noise.levels import Estimate, check_holds_patches, likelihood_of, without_gaps
+from heatprior.noise.decision import Decision, decide, halve
+from heatprior.noise.floors import may_be_whole_counts, whole_counts
+from heatprior.noise.levels import Estimate, check_holds_patches, likelihood_of, noise_level, without_gaps
 from heatprior.noise.likelihood import OCTAVES
 from heatprior.noise.maps import to_pixels
-from heatprior.noise.profiles import NoiseProfile, smooth_brightness
-from heatprior.pixels.channels import COLOUR, is_alpha, mixed
-from heatprior.pixels.gaps import with_all_or_no_channel_missing
-from heatprior.pixels.inputs import as_channels, as_pixels, as_white, in_unit_range, type_white
-from heatprior.priors.gaussian_mixture import GaussianMixturePrior
 from heatprior.priors.protocol import DiffusedPrior, Prior
 from heatprior.zoo import as_prior
 
-MODELS = ("constant", "affine", "map", "correlated")
-CORRELATED_BY = "mixture"  # the prior by which correlated noise is found
-CORRELATED_PART = 0.5  # of the time
+KINDS = ("constant", "affine", "map", "camera")  # that may be asked for; "auto" may find "none" as well
+# Of the learnt level: what the likelihood of white noise finds, at least, if noise is white. In pictures of cameras it
+# finds a quarter or less (phones, after demosaicing) and a tenth (cameras that smooth); of white noise it finds all of
+# it, and half at half the size, where that of cameras is as strong. From pictures that the decision was learnt from.
+CLEARLY_LESS, LEAST_WHITE, MOST_OF_HALF = 0.15, (0.6, 0.4), 1.25
+DECIDING_PART, LEVEL_PART = 0.1, 0.2  # of the time, when it is decided, and when noise is known to be white
+SAME_IN_COLOURS = float(np.sqrt(3.0))  # times the noise of a channel, where it is the same in all three: not averaged
+
+
+NO_NOISE = ChannelNoise("none", Estimate(0.0, float(OCTAVES[0])), None, {}, float(OCTAVES[0]), None, 0.0, 0.0)
 
 
 @dataclass(frozen=True)
 class NoiseReport:
-    """What `estimate_noise` found.
+    """What `estimate_noise` found; as a string, one line in words.
 
     Attributes
     ----------
@@ -49,8 +55,8 @@ class NoiseReport:
         Image by image, channel by channel, grey levels being 0 to 1: model, level, gain and offset, with their errors.
     white : float
         The value that was taken for full scale.
-    profiles : tuple of NoiseProfile or None
-        Image by image, where the noise is correlated.
+    brightest : float
+        What people take for full scale: 255 of 8 bits, however dark the image is.
 
     Examples
     --------
@@ -66,17 +72,39 @@ class NoiseReport:
     sigma: FloatArray
     channels: tuple[ChannelNoise, ...]
     white: float
-    profiles: tuple[NoiseProfile | None, ...] = ()
-
-    @property
-    def profile(self) -> NoiseProfile | None:
-        """Of the first image, if its noise is correlated."""
-        return self.profiles[0] if self.profiles else None
+    brightest: float
 
     @property
     def models(self) -> tuple[str, ...]:
-        """Of each channel: "constant", "affine", "map" or "correlated"."""
+        """Of each channel: "none", "constant", "affine", "map" or "camera"."""
         return tuple(channel.model for channel in self.channels)
+
+    @property
+    def is_none(self) -> bool:
+        """Whether no image has any noise."""
+        return set(self.models) == {"none"}
+
+    @property
+    def probability(self) -> float:
+        """That there is noise whose removal pays: the highest of all channels."""
+        return max(channel.probability for channel in self.channels)
+
+    def __str__(self) -> str:
+        if self.is_none:
+            return "no noise found"
+        found = [channel for channel in self.channels if channel.model != "none"]
+        kinds = ", ".join(dict.fromkeys(WORDS[channel.model] for channel in found))
+        levels = sorted(channel.level.sigma * self.white for channel in found)
+        strength = f"{levels[0]:.3g}" if levels[-1] < 1.05 * levels[0] else f"{levels[0]:.3g} to {levels[-1]:.3g}"
+        return f"{kinds}, strength {strength} of {self.brightest:.4g}"
+
+
+WORDS = {
+    "constant": "white noise",
+    "affine": "noise that depends on brightness",
+    "map": "noise that varies from place to place",
+    "camera": "camera noise",
+}
 
 
 def estimate_noise(
@@ -84,7 +112,7 @@ def estimate_noise(
     noise: str = "auto",
     *,
     prior: str | PathLike[str] | DiffusedPrior = "patch7",
-    channel_axis: int | None = None,
+    channel_axis: ChannelAxis = None,
     white: float | None = None,
     progress: Progress | None = None,
 ) -> NoiseReport:
@@ -94,11 +122,10 @@ def estimate_noise(
     ----------
     image : array_like, (..., H, W)
         As in `denoise`.
-    noise : {"auto", "constant", "affine", "map", "correlated"}
-        One level for each channel; variance = gain · brightness + offset; a level for every window; noise that is
-        correlated from pixel to pixel, its strength a function of brightness (always found with the prior "mixture");
-        or "auto": the one with the most evidence. Where a kind cannot be told, a warning says why, and one level is
-        taken.
+    noise : {"auto", "constant", "affine", "map", "camera"}
+        One level for each channel; variance = gain · brightness + offset; a level for every window; what a camera has
+        left of its noise, one level for all channels; or "auto": the one with the most evidence, or none. Where a kind
+        cannot be told, a warning says why, and one level is taken.
     prior : str, path or DiffusedPrior
         Which says what images are like.
     channel_axis : int, optional
@@ -125,134 +152,98 @@ def estimate_noise(
     if room := room_of(image):
         lazy: NoiseReport = room.estimate_noise(image, noise, prior=prior, channel_axis=channel_axis, white=white)
         return lazy
-    pixels = as_pixels(image)
-    full = scale_for_noise(white, pixels, channel_axis)
+    entered = enter(image, channel_axis=channel_axis, white=white)
+    full, channels = entered.full, entered.channels
     model = as_prior(prior)
-    channels = as_channels(pixels, channel_axis)
     check_holds_patches(channels, likelihood_of(model))
-    indices = list(np.ndindex(channels.shape[:-3]))
-    found: list[ChannelNoise] = []
-    profiles: list[NoiseProfile | None] = []
-    for number, index in enumerate(indices):
-        own, profile = _image_noise(channels[index], full, model, noise, part_of(progress, number, len(indices)))
-        found += own
-        profiles.append(profile)
-    if noise != "auto" and (reasons := [why_constant(channel) for channel in found if channel.model != noise]):
+    groups = list(entered.groups())
+    by_place = dict.fromkeys(np.ndindex(channels.shape[:-2]), NO_NOISE)  # as that of transparency is
+    for number, group in enumerate(groups):
+        own = _group_noise(_grey(entered, group), model, noise, part_of(progress, number, len(groups)))
+        by_place |= {(*group.image, c): one for c, one in zip(group.channels, own, strict=True)}
+    found = list(by_place.values())
+    if noise != "auto" and (
+        reasons := [why_constant(channel) for channel in found if channel.model not in (noise, "none")]
+    ):
         why = ", ".join(dict.fromkeys(reasons))
         warnings.warn(f"{noise} noise cannot be estimated: {why}; one level was used", UserWarning, stacklevel=2)
-    if all(channel.model == "constant" for channel in found):
+    if all(np.ndim(channel.sigma) == 0 for channel in found):
         levels = np.array([channel.sigma for channel in found]).reshape(channels.shape[:-2])
         sigma = np.broadcast_to(levels[..., None, None] * full, channels.shape)
     else:
         sigma = np.empty(channels.shape, np.float32)
-        for place, channel in zip(np.ndindex(channels.shape[:-2]), found, strict=True):
+        for place, channel in by_place.items():
             sigma[place] = np.asarray(channel.sigma) * full
-    scale = full / type_white(pixels)
-    scaled = tuple(profile if profile is None else replace(profile, scale=scale) for profile in profiles)
-    return NoiseReport(_as_image(sigma, channel_axis), tuple(found), full, scaled)
+    brightest = type_white(entered.pixels) if entered.pixels.dtype.itemsize == 1 else full
+    return NoiseReport(_as_image(sigma, entered.channel_axis), tuple(found), full, brightest)
 
 
-def _image_noise(
-    channels: NDArray[Any], full: float, prior: Prior, noise: str, progress: Progress | None
-) -> tuple[list[ChannelNoise], NoiseProfile | None]:
-    """Of each channel (channels, H, W) of an image, and its profile if the noise is correlated."""
-    rest = progress
-    if noise in ("auto", "correlated"):
-        first, rest = span_of(progress, 0.0, CORRELATED_PART), span_of(progress, CORRELATED_PART, 1.0)
-        found = correlated_noise([channels], full, first, doubtful=noise == "auto")
-        if found is not None and (noise == "correlated" or found.is_correlated):
-            return _correlated_channels(channels, full, found), found.profile
-        if first is not None:
-            first(1.0)  # whoever cancels does not wait for the rest
-    count = len(channels)
-    kind = "constant" if noise == "correlated" else noise
-    return [
-        channel_noise(in_unit_range(channel, full), prior, kind, part_of(rest, number, count))
+def _grey(entered: Entered, group: Group) -> FloatArray:
+    """The channels of a group, (C, H, W), grey levels being 0 to 1."""
+    return in_unit_range(with_all_or_no_channel_missing(entered.channels[group.place]), entered.full)
+
+
+def _group_noise(channels: FloatArray, prior: Prior, noise: str, progress: Progress | None) -> Sequence[ChannelNoise]:
+    """Of channels (C, H, W) that belong together, grey levels being 0 to 1."""
+    if len(channels) > 1 and all(np.array_equal(channels[0], other, equal_nan=True) for other in channels[1:]):
+        (own,) = _group_noise(channels[:1], prior, noise, progress)  # a grey picture saved in colours
+        return [replace(own, sigma=own.sigma * SAME_IN_COLOURS)] * len(channels)
+    if noise == "auto" and (counted := _whole_counts(channels, prior, progress)):
+        return counted
+    done = progress or (lambda _: None)
+    decision = decide(channels) if noise in ("auto", "camera") else None
+    done(DECIDING_PART)
+    if decision is not None and noise == "auto" and not decision.pays:
+        return [replace(NO_NOISE, probability=decision.probability)] * len(channels)
+    if decision is not None and (noise == "camera" or not _is_white(channels, prior, decision.level)):
+        return [_camera_noise(decision)] * len(channels)
+    done(LEVEL_PART)
+    rest, kind = span_of(progress, LEVEL_PART, 1.0), "constant" if noise == "camera" else noise
+    found = [
+        channel_noise(channel, prior, kind, part_of(rest, number, len(channels)))
         for number, channel in enumerate(channels)
-    ], None
+    ]
+    if noise != "auto":
+        return found
+    probability = 1.0 if decision is None else decision.probability
+    return [NO_NOISE if own.level.sigma == 0.0 else replace(own, probability=probability) for own in found]
 
 
-def correlated_noise(
-    images: Sequence[NDArray[Any]], full: float, progress: Progress | None = None, *, doubtful: bool = False
-) -> FoundProfile | None:
-    """The profile of images (channels, H, W) of one camera, without their transparency; None if it cannot be told.
-
-    `doubtful` is that of `find_profile`.
-    """
-    prior = as_prior(CORRELATED_BY)
-    colours = len(images[0]) - is_alpha(images[0])
-    if not isinstance(prior, GaussianMixturePrior) or min(min(image.shape[-2:]) for image in images) < prior.size:
-        return None
-    grey = [in_unit_range(with_all_or_no_channel_missing(image[:colours]), full) for image in images]
-    return find_profile(prior, grey, is_colour=colours == len(COLOUR), doubtful=doubtful, progress=progress)
+def _whole_counts(channels: FloatArray, prior: Prior, progress: Progress | None) -> Sequence[ChannelNoise]:
+    """Of channels whose values are numbers of photons; none if they are not. No decision was learnt on those."""
+    if not all(may_be_whole_counts(channel) for channel in channels):
+        return []
+    parts = [part_of(progress, number, len(channels)) for number in range(len(channels))]
+    found = [channel_noise(channel, prior, "auto", part) for channel, part in zip(channels, parts, strict=True)]
+    floors = [float(np.nanmin(channel)) for channel in channels]
+    counts = [whole_counts(*one) for one in zip(channels, floors, [own.affine for own in found], strict=True)]
+    return found if all(own.counts == one is not None for own, one in zip(found, counts, strict=True)) else []
 
 
-def noise_profile(
-    images: Sequence[ArrayLike], *, channel_axis: int | None = None, white: float | None = None
-) -> NoiseProfile:
-    """The noise profile of a camera from pictures of one kind together, for `denoise(image, noise=profile)`.
-
-    Parameters
-    ----------
-    images : sequence of array_like
-        Each (H, W), or with a `channel_axis`; they may differ in size.
-    channel_axis : int, optional
-        As in `denoise`.
-    white : float, optional
-        As in `denoise`, one for all images.
-
-    Returns
-    -------
-    NoiseProfile
-        The noise of each channel, or of brightness and two differences for colours.
-
-    Examples
-    --------
-    >>> import numpy as np, heatprior as hp
-    >>> from scipy.ndimage import gaussian_filter
-    >>> white_noise = np.random.default_rng(0).standard_normal((2, 96, 96))
-    >>> pictures = [0.5 + 0.3 * gaussian_filter(noise, 0.7) for noise in white_noise]
-    >>> hp.noise_profile(pictures).channels[0].sigma > 0.1
-    True
-    """
-    pixels = [as_pixels(image) for image in images]
-    if not pixels or any(one.ndim != 2 + (channel_axis is not None) for one in pixels):
-        raise InvalidInputError("a noise profile is estimated from single images; give a list of (H, W), or of colours")
-    channels = [as_channels(one, channel_axis) for one in pixels]
-    if len({len(one) for one in channels}) > 1:
-        raise InvalidInputError("the images have different numbers of channels; give images of one camera")
-    by_type = {type_white(one) for one in pixels}
-    if len(by_type) > 1:
-        raise InvalidInputError("the images are of different types; give images of one camera and one type")
-    full = scale_of_images(channels) if white is None else as_white(white, pixels[0])
-    found = correlated_noise(channels, full)
-    if found is None:
-        raise InvalidInputError("the images hold too few usable patches to tell correlated noise; give larger ones")
-    return replace(found.profile, scale=full / by_type.pop())
+def _is_white(channels: FloatArray, prior: Prior, learnt: float) -> bool:
+    """Whether the likelihood of white noise finds about the level that was learnt, and half of its own at half size."""
+    likelihood, middle = likelihood_of(prior), channels[len(channels) // 2]
+    own = noise_level(middle, likelihood).sigma
+    if own < CLEARLY_LESS * learnt:
+        return False
+    small = halve(without_gaps(middle))
+    halves = min(small.shape) >= 2 * likelihood.size and 2.0 * noise_level(small, likelihood).sigma < MOST_OF_HALF * own
+    levels = [noise_level(channel, likelihood).sigma for channel in channels]
+    return bool(np.sqrt(np.mean(np.square(levels))) > LEAST_WHITE[int(halves)] * learnt)
 
 
-def _correlated_channels(channels: NDArray[Any], full: float, found: FoundProfile) -> list[ChannelNoise]:
-    is_colour = len(found.profile.channels) == len(COLOUR)
-    evidence = {"constant": 0.0, "correlated": found.evidence}
-    result = []
-    for number, noise in enumerate(noise_of_colours(found.profile, is_colour=is_colour)):
-        grey = mixed(channels[:3], COLOUR[0] / full) if is_colour else in_unit_range(channels[number], full)
-        levels = np.sqrt(np.interp(smooth_brightness(without_gaps(grey)), noise.brightness, noise.variances))
-        level, error = Estimate(noise.sigma, noise.stderr), MODEL_ERROR * noise.sigma
-        result.append(ChannelNoise("correlated", level, noise.line, evidence, levels, None, error, noise))
-    for _ in channels[len(result) :]:  # transparency
-        least = Estimate(0.0, float(OCTAVES[0]))
-        result.append(ChannelNoise("correlated", least, None, evidence, least.stderr, None, 0.0))
-    return result
+def _camera_noise(decision: Decision) -> ChannelNoise:
+    level = Estimate(decision.level, decision.error)
+    return ChannelNoise("camera", level, None, {}, decision.level, None, 0.0, decision.probability)
 
 
 def check_kind(noise: str) -> None:
     """Refuse what is no kind of noise."""
-    if noise not in ("auto", *MODELS):
-        raise InvalidInputError(f"noise is {noise!r}; expected 'auto', {', '.join(map(repr, MODELS))}")
+    if noise not in ("auto", *KINDS):
+        raise InvalidInputError(f"noise is {noise!r}; expected 'auto', {', '.join(map(repr, KINDS))}")
 
 
-def noise_levels_of(report: NoiseReport, shape: tuple[int, ...], channel_axis: int | None) -> FloatArray:
+def noise_levels_of(report: NoiseReport, shape: tuple[int, ...], channel_axis: ChannelAxis) -> FloatArray:
     """The local noise levels that a report rests on, whichever model was chosen, as an image of this shape."""
     levels = np.empty(shape, np.float32)
     channels = as_channels(levels, channel_axis)

@@ -13,14 +13,15 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from heatprior.arrays import FloatArray, IntArray
+from heatprior.arrays import ChannelAxis, FloatArray, IntArray
+from heatprior.border.entry import enter
+from heatprior.border.gaps import fill_missing
+from heatprior.border.pixels import in_unit_range
 from heatprior.errors import InvalidInputError
 from heatprior.noise.blocks import BLOCK, GUESS, Blocks, Clipped, block_densities, stride_for, usable_patches
 from heatprior.noise.directions import repetition, weak_directions
 from heatprior.noise.likelihood import OCTAVES, Peak, Profile, check_in_range, find_peak, profile, standard_error
 from heatprior.noise.whole_image_level import PHOTOGRAPH_ERROR, whole_image_level
-from heatprior.pixels.gaps import fill_missing
-from heatprior.pixels.inputs import as_channels, as_pixels, as_white, in_unit_range
 from heatprior.priors.protocol import DiffusedPrior, ImagePrior, NoiseLikelihood, Prior
 from heatprior.zoo import as_prior
 
@@ -76,7 +77,7 @@ def estimate_sigma(
     image: ArrayLike,
     *,
     prior: str | PathLike[str] | DiffusedPrior = "patch7",
-    channel_axis: int | None = None,
+    channel_axis: ChannelAxis = None,
     white: float | None = None,
 ) -> NoiseLevel:
     """The standard deviation of white Gaussian noise in an image, in the units of the image, with its error.
@@ -106,16 +107,15 @@ def estimate_sigma(
     >>> 11 < level.sigma < 13
     True
     """
-    pixels = as_pixels(image)
-    full = as_white(white, pixels)
+    entered = enter(image, channel_axis=channel_axis, white=white)
+    full, channels = entered.full, entered.channels
     model = as_prior(prior)
-    channels = as_channels(pixels, channel_axis)
     if model.patch_shape:
         check_holds_patches(channels, likelihood_of(model))
     estimates = [_level_of(in_unit_range(channels[index], full), model) for index in np.ndindex(channels.shape[:-2])]
     sigma, stderr = (np.array(values) for values in zip(*estimates, strict=True))
     error = model_error(sigma, PHOTOGRAPH_ERROR if not model.patch_shape else likelihood_of(model).photograph_error)
-    shape = channels.shape[:-2] if channel_axis is not None else channels.shape[:-3]
+    shape = channels.shape[:-2] if entered.channel_axis is not None else channels.shape[:-3]
     if shape == ():
         return NoiseLevel(*(float(values[0] * full) for values in (sigma, stderr, error)))
     return NoiseLevel(*((values * full).reshape(shape) for values in (sigma, stderr, error)))

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from heatprior.arrays import FloatArray, IntArray
 from heatprior.errors import InvalidInputError
-from heatprior.kernels.contrast_mixtures import mixture_sums, relative_densities
-from heatprior.splines import refined
+from heatprior.kernels.noise_estimation import mixture_sums, relative_densities
+from heatprior.scipy_subset import refine
 
 OCTAVES = 0.0004 * 2.0 ** np.arange(14)  # noise levels looked at first: from a tenth of a grey level of 8 bits on
 STEPS = 60  # of EM
@@ -93,7 +93,7 @@ def _group_sums(values: FloatArray, groups: IntArray, count: int) -> FloatArray:
 def find_peak(log_sigmas: FloatArray, values: FloatArray) -> Peak:
     """The maximum of values (S, …) given at equal steps of log sigma, between them by a cubic spline."""
     fine = np.linspace(log_sigmas[0], log_sigmas[-1], SPLINE_POINTS * (len(log_sigmas) - 1) + 1)
-    curves = refined(values, SPLINE_POINTS)
+    curves = refine(values, SPLINE_POINTS)
     best = curves.argmax(axis=0)
     step = fine[1] - fine[0]
     middle = np.clip(best, 1, len(fine) - 2)

@@ -8,12 +8,12 @@ from os import PathLike
 import numpy as np
 from numpy.typing import ArrayLike
 
-from heatprior.arrays import FloatArray
+from heatprior.arrays import ChannelAxis, FloatArray
+from heatprior.border.pixels import as_channels, as_pixels, in_unit_range
+from heatprior.border.scale import full_scale
 from heatprior.errors import InvalidInputError
-from heatprior.lazy import room_of
 from heatprior.noise.levels import check_holds_patches, clipping, likelihood_of, without_gaps
 from heatprior.noise.maps import WINDOW, local_levels, to_pixels
-from heatprior.pixels.inputs import as_channels, as_pixels, as_white, in_unit_range
 from heatprior.priors.protocol import DiffusedPrior
 from heatprior.zoo import as_prior
 
@@ -31,9 +31,9 @@ class LocalNoise:
 
     Examples
     --------
-    >>> import numpy as np, heatprior as hp
+    >>> import numpy as np
     >>> noisy = 0.5 + 0.1 * np.random.default_rng(0).standard_normal((96, 96))
-    >>> found = hp.noise_map(noisy)
+    >>> found = noise_map(noisy)
     >>> bool((abs(found.sigma - 0.1) < 5 * found.stderr).all())
     True
     """
@@ -47,7 +47,7 @@ def noise_map(
     *,
     prior: str | PathLike[str] | DiffusedPrior = "patch7",
     window: float = WINDOW,
-    channel_axis: int | None = None,
+    channel_axis: ChannelAxis = None,
     white: float | None = None,
 ) -> LocalNoise:
     """The standard deviation of the noise around every pixel, in the units of the image, with its standard error.
@@ -73,18 +73,16 @@ def noise_map(
 
     Examples
     --------
-    >>> import numpy as np, heatprior as hp
+    >>> import numpy as np
     >>> noisy = 0.5 + 0.1 * np.random.default_rng(0).standard_normal((96, 96))
-    >>> found = hp.noise_map(noisy)
+    >>> found = noise_map(noisy)
     >>> found.sigma.shape == found.stderr.shape == noisy.shape
     True
     """
     if not (isinstance(window, int | float | np.integer | np.floating) and 1.0 <= window < np.inf):
         raise InvalidInputError(f"window is {window!r}; expected the width of the weights in pixels, 1 or more")
-    if room := room_of(image):
-        room.refuse_noise_map()
     pixels = as_pixels(image)
-    full = as_white(white, pixels)
+    full = full_scale(white, pixels, channel_axis)
     likelihood = likelihood_of(as_prior(prior))
     channels = as_channels(pixels, channel_axis)
     check_holds_patches(channels, likelihood)

@@ -1,6 +1,6 @@
 """The noise of a camera as a value that can be kept in a file: spectrum and strength by brightness, channel by channel.
 
-The channels are those in which images are denoised: of colours brightness and two differences (pixels/channels.py), so
+The channels are those in which images are denoised: of colours brightness and two differences (border/colour.py), so
 that noise that differs by channel or is correlated across channels needs no formula. Grey levels are 0 to 1.
 """
 
@@ -13,15 +13,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from heatprior.arrays import FloatArray
+from heatprior.arrays import ChannelAxis, FloatArray
+from heatprior.border.colour import COLOUR
+from heatprior.border.pixels import as_channels
 from heatprior.errors import InvalidInputError
 from heatprior.files import replacing
-from heatprior.noise.affine import Affine
-from heatprior.noise_model import Noise, NoiseMap, as_noise
-from heatprior.noise_model.spectrum import NoiseSpectrum
+from heatprior.noise_value import Noise, NoiseMap, NoiseSpectrum, as_noise
 
 FORMAT, VERSION = "heatprior noise profile", 1
+SIDE = 32  # pixels of a square whose power is measured
 SMOOTH = 2.0  # pixels: brightness is that of the image smoothed by a Gaussian of this width
 
 
@@ -37,16 +39,6 @@ class StationaryNoise:
     variances: FloatArray  # (L,)
     errors: FloatArray  # of the variances, (L,)
     power_error: float = 0.0  # relative, of the spectrum at each frequency
-    flattened: float = 1.0  # the power to which the spectrum that was found was taken, towards white noise
-
-    def as_found(self) -> StationaryNoise:
-        """The noise that is there, by what was found; the spectrum that is denoised with may be a flatter one.
-
-        Patches do not tell how much their mean is off; noise has no gap there, so that power is one of its neighbours'.
-        """
-        power = self.spectrum.power ** (1.0 / self.flattened)
-        power[0, 0] = max(power[0, 0], (power[0, 1] + power[1, 0]) / 2.0)
-        return replace(self, spectrum=NoiseSpectrum(power), flattened=1.0)
 
     def on(self, brightness: FloatArray) -> Noise:
         """The noise of an image of this brightness (H, W), smooth."""
@@ -58,32 +50,10 @@ class StationaryNoise:
         """The root mean square over the levels of brightness."""
         return float(np.sqrt(self.variances.mean()))
 
-    @property
-    def stderr(self) -> float:
-        """Of `sigma`."""
-        return float(np.sqrt(np.square(self.errors).sum()) / len(self.errors) / (2.0 * self.sigma))
-
-    @property
-    def length_error(self) -> float:
-        """Of `spectrum.length`."""
-        return self.spectrum.length_error(self.power_error)
-
-    @property
-    def line(self) -> Affine | None:
-        """variance = gain · x + offset through the levels, errors by their scatter; None for fewer than three."""
-        if len(self.variances) < 3 or np.ptp(self.brightness) == 0:
-            return None
-        design = np.stack([self.brightness, np.ones(len(self.brightness))], axis=1) / self.errors[:, None]
-        covariance = np.linalg.inv(design.T @ design)
-        gain, offset = covariance @ design.T @ (self.variances / self.errors)
-        misfit = np.square(design @ [gain, offset] - self.variances / self.errors).sum() / (len(self.variances) - 2)
-        gain_error, offset_error = np.sqrt(np.diag(covariance) * max(1.0, misfit))
-        return Affine(float(gain), float(offset), float(gain_error), float(offset_error))
-
 
 @dataclass(frozen=True, eq=False)
 class NoiseProfile:
-    """The noise of a camera: `noise_profile` finds it, `denoise(…, noise=profile)` takes it.
+    """The noise of a camera whose covariance is known: `measure` finds it, `denoise(…, noise=profile)` takes it.
 
     `save` and `load` keep it in a file.
 
@@ -91,28 +61,36 @@ class NoiseProfile:
     ----------
     channels : tuple of StationaryNoise
         The noise of each channel, three of them for colours.
-    pictures : int
-        In how many it was found.
     scale : float
         Their full scale, over that of their type: 1 for bright images of 8 bits.
 
     Examples
     --------
     >>> import numpy as np, heatprior as hp
-    >>> pictures = 0.5 + 0.1 * np.random.default_rng(0).standard_normal((2, 96, 96))
-    >>> profile = hp.noise_profile(pictures)
-    >>> float(np.round(profile.channels[0].sigma * profile.scale, 2))
+    >>> dark = 0.1 * np.random.default_rng(0).standard_normal((96, 96))
+    >>> profile = hp.NoiseProfile.measure(dark)
+    >>> float(np.round(profile.channels[0].sigma, 2))
     0.1
-    >>> denoised = hp.denoise(pictures[0], noise=profile)
+    >>> denoised = hp.denoise(0.5 + dark, noise=profile)
     """
 
     channels: tuple[StationaryNoise, ...]
-    pictures: int = 1
     scale: float = 1.0
 
-    def as_found(self) -> NoiseProfile:
-        """The noise that is there, channel by channel."""
-        return replace(self, channels=tuple(channel.as_found() for channel in self.channels))
+    @classmethod
+    def measure(cls, noise: ArrayLike, *, channel_axis: ChannelAxis = None) -> NoiseProfile:
+        """The profile of a camera from a picture (H, W) of nothing but its noise, in units of full scale.
+
+        That is a dark frame, or the difference of two shots of one scene over the root of two. Noise is taken to be
+        as strong everywhere.
+        """
+        channels = as_channels(np.asarray(noise, np.float64), channel_axis)
+        planes = np.tensordot(COLOUR, channels, axes=1) if len(channels) == len(COLOUR) else channels
+        if planes.ndim != 3 or min(planes.shape[1:]) < SIDE or not np.isfinite(planes).all():
+            raise InvalidInputError(
+                f"the noise has shape {np.shape(noise)}; expected a finite picture, {SIDE}×{SIDE} or more"
+            )
+        return cls(tuple(map(_measure, planes)))
 
     def at(self, scale: float) -> NoiseProfile:
         """The same noise in images of another full scale, over that of their type."""
@@ -126,7 +104,7 @@ class NoiseProfile:
             )
             for c in self.channels
         )
-        return NoiseProfile(channels, self.pictures, scale)
+        return NoiseProfile(channels, scale)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write it as JSON."""
@@ -137,14 +115,12 @@ class NoiseProfile:
                 "errors": channel.errors.tolist(),
                 "power": channel.spectrum.power.tolist(),
                 "power_error": channel.power_error,
-                "flattened": channel.flattened,
             }
             for channel in self.channels
         ]
         contents = {
             "format": FORMAT,
             "version": VERSION,
-            "pictures": self.pictures,
             "scale": self.scale,
             "channels": channels,
         }
@@ -166,7 +142,7 @@ class NoiseProfile:
             scale = float(contents.get("scale", 1.0))
             if not 0 < scale < np.inf:
                 raise ValueError(f"scale is {scale}, which is no full scale")
-            return cls(tuple(map(_channel, contents["channels"])), int(contents["pictures"]), scale)
+            return cls(tuple(map(_channel, contents["channels"])), scale)
         except (KeyError, TypeError, ValueError) as error:
             raise InvalidInputError(f"the noise profile {path} is damaged: {error!r}; make it again") from error
 
@@ -188,7 +164,16 @@ def _channel(entry: dict[str, Any]) -> StationaryNoise:
     if not (np.diff(brightness) >= 0).all():
         raise ValueError("brightness must ascend")
     spectrum, power_error = NoiseSpectrum(np.array(entry["power"], np.float64)), float(entry.get("power_error", 0.0))
-    flattened = float(entry.get("flattened", 1.0))
-    if not 0 < flattened <= 1:
-        raise ValueError(f"flattened is {flattened}; expected a power above 0, at most 1")
-    return StationaryNoise(spectrum, brightness, variances, errors, power_error, flattened)
+    return StationaryNoise(spectrum, brightness, variances, errors, power_error)
+
+
+def _measure(noise: FloatArray) -> StationaryNoise:
+    """The noise of a plane (H, W): the mean power of its squares, which have as many frequencies as pixels."""
+    rows, columns = (length // SIDE for length in noise.shape)
+    squares = noise[: rows * SIDE, : columns * SIDE].reshape(rows, SIDE, columns, SIDE).swapaxes(1, 2)
+    power = np.square(np.abs(np.fft.fft2(squares - noise.mean()))).mean(axis=(0, 1))
+    variance, count = float(noise.var()), rows * columns
+    error = variance * (2.0 / noise.size) ** 0.5
+    return StationaryNoise(
+        NoiseSpectrum(power), np.array([0.5]), np.array([variance]), np.array([error]), float(count**-0.5)
+    )

@@ -1,1 +1,1 @@
-"""What a prior is: densities of image patches that are known in closed form at every noise level."""
+"""Priors: densities of image patches that are known in closed form at every noise level."""

@@ -16,13 +16,12 @@ from numpy.typing import ArrayLike
 
 from heatprior.arrays import FloatArray
 from heatprior.errors import InvalidInputError
-from heatprior.kernels.grids import EVERY, Cells, Grid
-from heatprior.kernels.patches import extract
-from heatprior.kernels.row_bands import Progress, Store, average_by_bands, edges_of_bands
-from heatprior.noise_model import Noise
+from heatprior.kernels.patches import EVERY, Cells, Grid, extract
+from heatprior.kernels.row_bands import Progress, average_by_bands, edges_of_bands
+from heatprior.noise_value import Noise
 from heatprior.priors.protocol import DiffusedPrior, ImagePrior, Prior, tweedie
 from heatprior.priors.schedules import Schedules, schedules_on
-from heatprior.priors.whole_image_step import step_of_image
+from heatprior.priors.whole_image_step import denoise_whole
 
 TILE = 4096  # patches of one row that are extracted at once
 
@@ -78,22 +77,20 @@ class AdaptedPrior:
 
     @property
     def schedules(self) -> Schedules:
-        """Those of the card, if there is one."""
+        """The schedules on the card, if there is one."""
         return schedules_on(self.card)
 
     def denoise_step(
         self,
         image: FloatArray,
         noise: Noise,
-        store: Store,
         progress: Progress | None = None,
         *,
         grid: Grid = EVERY,
-    ) -> None:
+    ) -> FloatArray:
         """One step of empirical Bayes, see `Prior`."""
         if isinstance(self._prior, ImagePrior):
-            step_of_image(self._prior, image, noise, store, progress)
-            return
+            return denoise_whole(self._prior, image, noise, progress)
         size, width = self.patch_shape[0], image.shape[1]
         all_rows, all_columns = grid.places(image.shape, size)
 
@@ -114,7 +111,7 @@ class AdaptedPrior:
             return total
 
         # in the caller's thread: not every prior may be called from several
-        average_by_bands((image.shape[0], width), size, sum_of_changes, store, progress, at_once=1, grid=grid)
+        return average_by_bands(image, size, sum_of_changes, progress, at_once=1, grid=grid)
 
     def cells(self, shape: tuple[int, int], grid: Grid = EVERY) -> Cells | None:
         """Bands of rows, tiles of columns; None for a prior of whole images."""

@@ -20,16 +20,15 @@ from scipy import fft
 
 from heatprior.arrays import FloatArray
 from heatprior.errors import InvalidInputError
-from heatprior.kernels.grids import EVERY, Cells, Grid
 from heatprior.kernels.lookup import look_up
-from heatprior.kernels.row_bands import Progress, Store
-from heatprior.noise_model import Noise
+from heatprior.kernels.patches import EVERY, Cells, Grid
+from heatprior.kernels.row_bands import Progress
+from heatprior.noise_value import Noise
 from heatprior.priors.arguments import LARGEST_GREY
 from heatprior.priors.experts import Experts
-from heatprior.priors.protocol import ImagePrior
+from heatprior.priors.protocol import ImagePrior, with_card
 from heatprior.priors.schedules import Schedules, schedules_on
-from heatprior.priors.stored import with_card
-from heatprior.priors.whole_image_step import step_of_image
+from heatprior.priors.whole_image_step import denoise_whole
 from heatprior.store import PriorFile, write_prior_file
 
 CELLS = 2048  # of a table
@@ -50,7 +49,7 @@ class Bands(Protocol):
 
     @property
     def shares(self) -> FloatArray:
-        """By how much each response counts, (J,)."""
+        """The weight of each response, (J,)."""
         ...
 
     def spectrum(self, band: int, shape: Shape) -> Spectrum:
@@ -58,23 +57,23 @@ class Bands(Protocol):
         ...
 
 
-def transformed(images: FloatArray) -> Spectrum:
-    """Images (..., H, W) → (..., H, W // 2 + 1)."""
+def to_spectrum(images: FloatArray) -> Spectrum:
+    """The Fourier transform of images: (..., H, W) → (..., H, W // 2 + 1)."""
     return np.asarray(fft.rfft2(images))
 
 
 def image_of(spectra: Spectrum, shape: Shape) -> FloatArray:
-    """The inverse of `transformed`."""
+    """The inverse of `to_spectrum`."""
     return np.asarray(fft.irfft2(spectra, s=shape))
 
 
-def shrunk(image: FloatArray, sigma: float, bands: Bands, norms: FloatArray, experts: Experts) -> FloatArray:
+def shrink(image: FloatArray, sigma: float, bands: Bands, norms: FloatArray, experts: Experts) -> FloatArray:
     """y + sigma² Σ_j shares_j K_jᵀ (log psi_j)'(K_j y), with psi_j at noise level sigma: (H, W), in float32.
 
     Of responses that repeat themselves it is the mean over all shifts of the posterior mean: cycle spinning.
     """
     shape = (image.shape[0], image.shape[1])
-    noisy = transformed(np.ascontiguousarray(image, np.float32))
+    noisy = to_spectrum(np.ascontiguousarray(image, np.float32))
     change = np.zeros_like(noisy)
     for j, expert in enumerate(one_by_one(experts)):
         spectrum = bands.spectrum(j, shape).astype(np.complex64)
@@ -82,7 +81,7 @@ def shrunk(image: FloatArray, sigma: float, bands: Bands, norms: FloatArray, exp
             continue
         u = image_of(spectrum * noisy, shape)
         look_up(u, *_table(expert, float(norms[j]), sigma))
-        change += bands.shares[j] * np.conj(spectrum) * transformed(u)
+        change += bands.shares[j] * np.conj(spectrum) * to_spectrum(u)
     return np.asarray(image + image_of(change, shape), np.float32)
 
 
@@ -124,7 +123,7 @@ BandsOf = TypeVar("BandsOf", bound=Bands)
 
 @dataclass(frozen=True, eq=False)
 class BandPrior(Generic[BandsOf]):
-    """What priors on bands are made of: the bands, xi_j (J,), the experts, and a card that says where they are from."""
+    """The common part of priors on bands: the bands, xi_j (J,), the experts, and a card."""
 
     bands: BandsOf
     norms: FloatArray
@@ -147,7 +146,7 @@ class BandPrior(Generic[BandsOf]):
 
     @property
     def parameters(self) -> int:
-        """How many numbers were learnt: J of the filters and J L of the experts; the bands are given."""
+        """The number of learnt parameters: J of the filters and J L of the experts; the bands are given."""
         return self.norms.size + self.experts.logits.size
 
     @property
@@ -157,7 +156,7 @@ class BandPrior(Generic[BandsOf]):
 
     @property
     def schedules(self) -> Schedules:
-        """Of half-quadratic splitting, as the card says."""
+        """The schedules of half-quadratic splitting on the card."""
         return schedules_on(self.card)
 
     @property
@@ -169,13 +168,12 @@ class BandPrior(Generic[BandsOf]):
         self: ImagePrior,
         image: FloatArray,
         noise: Noise,
-        store: Store,
         progress: Progress | None = None,
         *,
         grid: Grid = EVERY,  # noqa: ARG002
-    ) -> None:
+    ) -> FloatArray:
         """One step of empirical Bayes, see `Prior`; without patches, a grid means nothing."""
-        step_of_image(self, image, noise, store, progress)
+        return denoise_whole(self, image, noise, progress)
 
     def cells(self, shape: tuple[int, int], grid: Grid = EVERY) -> Cells | None:  # noqa: ARG002
         """None: Fourier transforms look at the whole image at once."""

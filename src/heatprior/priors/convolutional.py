@@ -11,42 +11,105 @@ docs/math.md, `multiplied_out.py`, which measures it, and `wavelet.py`, the sibl
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from os import PathLike
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from heatprior.arrays import FloatArray
+from heatprior.arrays import FloatArray, IntArray
 from heatprior.errors import InvalidInputError, PriorFileError
 from heatprior.kernels.row_bands import Progress, part_of
 from heatprior.priors.arguments import as_sigma
 from heatprior.priors.bands import (
     BandPrior,
     Shape,
+    Spectrum,
     as_images,
     image_of,
     of_type,
     one_by_one,
-    shrunk,
-    transformed,
+    shrink,
+    to_spectrum,
 )
 from heatprior.priors.experts import Experts, experts_from
-from heatprior.priors.langevin import annealed_langevin, falling_levels
-from heatprior.priors.tilings import Tiling
 from heatprior.store import PriorFile
 
 KIND = "convolutional"
 SIDE = 128  # pixels of a sample, by default
 HIGHEST_SIGMA = 30.0  # noise level, grey levels being 0 to 1, at which nothing of an image is left: samples start there
 LOWEST_SIGMA = 0.004  # noise that is invisible: sampling ends there at the latest
+NO_BAND = -1  # the band of frequency zero: brightness is not modelled
+MOST_SCALES = 64
+ROUNDING = 1e-9  # of an angle: those on a border go to one side, whatever the size of the image
+Score = Callable[[FloatArray, float], FloatArray]  # ∇ log f(y, t) at noise level sigma = sqrt(2t)
+RATIO = 1.05  # of successive noise levels
+STEPS = 16  # at each level
+RATE = 0.2  # ε over sigma²: no density at that level is narrower than sigma, so a variance errs by less than RATE / 4
+# A band of width w falls behind once the time spent near sigma, 20 STEPS RATE sigma², is less than w²: its variance
+# is then too large by 1 / (20 STEPS RATE), less than 2 %.
+
+
+@dataclass(frozen=True)
+class Tiling:
+    """The plane of frequencies cut into rings and orientations: the disjoint supports of section 3.2.
+
+    Ring s holds the frequencies with 2^−(s+1) < 2 max(|f_y|, |f_x|) ≤ 2^−s, the innermost all that are left but zero;
+    each ring is cut into equal angles. Band j is ring j // orientations, from the highest frequencies inwards. A set
+    holds with a frequency its negative, so that the filters are real; at the Nyquist frequency, which is its own
+    negative along one axis, that needs care.
+    """
+
+    scales: int
+    orientations: int
+
+    def __post_init__(self) -> None:
+        for name in ("scales", "orientations"):
+            if not 1 <= getattr(self, name) <= MOST_SCALES:
+                raise InvalidInputError(f"{name} is {getattr(self, name)}; expected 1 to {MOST_SCALES}")
+
+    @property
+    def count(self) -> int:
+        """J, the number of bands."""
+        return self.scales * self.orientations
+
+    @property
+    def shares(self) -> FloatArray:
+        """Every response counts whole: the bands share no frequency."""
+        return np.ones(self.count)
+
+    def labels(self, shape: Shape) -> IntArray:
+        """The band of every frequency of the plane, (H, W), in the order of the Fourier transform."""
+        return _labels(self, shape)
+
+    def spectrum(self, band: int, shape: Shape) -> Spectrum:
+        """The characteristic function of the set Γ_j, on half the plane: (H, W // 2 + 1)."""
+        return np.asarray(self.labels(shape)[:, : shape[1] // 2 + 1] == band, np.float64)
+
+
+@lru_cache(maxsize=4)
+def _labels(tiling: Tiling, shape: Shape) -> IntArray:
+    down, across = (np.fft.fftfreq(length) for length in shape)
+    down = down[:, None]
+    largest = np.maximum(np.abs(down), np.abs(across))
+    with np.errstate(divide="ignore"):
+        ring = np.minimum(np.floor(-np.log2(2.0 * largest) + ROUNDING), tiling.scales - 1)
+    turn = np.arctan2(down, across) / np.pi + 0.5 / tiling.orientations + ROUNDING
+    angle = np.floor(np.mod(turn, 1.0) * tiling.orientations)
+    labels = (ring * tiling.orientations + np.minimum(angle, tiling.orientations - 1)).astype(np.int16)
+    labels[0, 0] = NO_BAND
+    negative = np.roll(labels[::-1, ::-1], 1, axis=(0, 1))  # the labels of −f
+    result: IntArray = np.minimum(labels, negative)
+    result.flags.writeable = False
+    return result
 
 
 @dataclass(frozen=True, eq=False)
 class ConvolutionalPrior(BandPrior[Tiling]):
-    """The sets of frequencies, xi_j (J,), the experts, and a card that says where they come from.
+    """A product of experts on all responses of a whole image to filters of disjoint sets of frequencies.
 
     Images `y` are (..., H, W) of any size, taken to be cyclic; `sigma` is one number or one per image.
 
@@ -55,11 +118,11 @@ class ConvolutionalPrior(BandPrior[Tiling]):
     bands : BandsOf
         The sets of frequencies, one for each expert, for images of any size.
     norms : ndarray, (J,)
-        xi_j: how strongly a band responds.
+        The norms xi_j of the filters: how strongly a band responds.
     experts : Experts
         The mixtures on the responses.
     card : mapping, optional
-        Where the prior comes from; kept in its file.
+        Provenance of the prior; stored in its file.
 
     Examples
     --------
@@ -101,7 +164,7 @@ class ConvolutionalPrior(BandPrior[Tiling]):
         total = np.zeros((*images.shape[:-1], shape[1] // 2 + 1), np.complex128)
         for j, u, expert in self._responses(images):
             phi = expert.first_derivative(u[..., None], self.norms[j] * sigmas[..., None, None, None])[..., 0]
-            total += self.norms[j] * np.conj(self.bands.spectrum(j, shape)) * transformed(phi)
+            total += self.norms[j] * np.conj(self.bands.spectrum(j, shape)) * to_spectrum(phi)
         return of_type(image_of(total, shape), y)
 
     def sample(
@@ -122,20 +185,20 @@ class ConvolutionalPrior(BandPrior[Tiling]):
             raise InvalidInputError(f"count is {count}; expected 0 or more")
 
         def score(y: FloatArray, level: float) -> FloatArray:  # by tables: much faster than the exact one
-            return (self.denoised(y, level) - y) / level**2
+            return (self.denoise(y, level) - y) / level**2
 
         images = np.empty((count, *shape))
         for number, (image, wanted) in enumerate(zip(images, as_sigma(sigma, (count,)), strict=True)):
             last = max(float(wanted), LOWEST_SIGMA)
             levels = falling_levels(max(HIGHEST_SIGMA, last), last)
             start, part = levels[0] * rng.standard_normal(shape), part_of(progress, number, count)
-            y = annealed_langevin(score, start, levels, rng=rng, progress=part)
-            image[:] = y if wanted >= LOWEST_SIGMA else self.denoised(y, last)
+            y = sample_langevin(score, start, levels, rng=rng, progress=part)
+            image[:] = y if wanted >= LOWEST_SIGMA else self.denoise(y, last)
         return np.asarray(images - images.mean(axis=(1, 2), keepdims=True))
 
-    def denoised(self, image: FloatArray, sigma: float) -> FloatArray:
+    def denoise(self, image: FloatArray, sigma: float) -> FloatArray:
         """y + sigma² score, Tweedie's formula for a whole image (H, W): in float32, by tables, right to about 1e-5."""
-        return shrunk(image, sigma, self.bands, self.norms, self.experts)
+        return shrink(image, sigma, self.bands, self.norms, self.experts)
 
     def misfit(self, image: FloatArray, sigma: float) -> float:
         """½‖∇ log f‖² + Δ log f for an image (H, W): on average least at the true noise level (Hyvärinen 2005).
@@ -150,18 +213,18 @@ class ConvolutionalPrior(BandPrior[Tiling]):
         return 0.5 * float(np.square(self.score(images, sigma)).sum()) + laplacian
 
     def facts(self) -> dict[str, object]:
-        """What it is, for people to read."""
+        """A summary of the prior, for printing."""
         return self._facts(KIND, f"{self.bands.scales} rings of frequencies × {self.bands.orientations} orientations")
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the prior as one safetensors file, parameters in float32; the file appears only when it is whole."""
+        """Write the prior as one safetensors file, parameters in float32; the file appears only when it is complete."""
         bands = {"tiling": np.array([self.bands.scales, self.bands.orientations], np.int32)}
         self._save(path, KIND, bands)
 
     @classmethod
     def from_file(cls, contents: PriorFile) -> ConvolutionalPrior:
         """The inverse of `save`."""
-        norms, log_weights, reach, tiling = contents.named("norms", "log_weights", "reach", "tiling")
+        norms, log_weights, reach, tiling = contents.arrays("norms", "log_weights", "reach", "tiling")
         if tiling.shape != (2,):
             raise PriorFileError(f"tiling has shape {tiling.shape}; expected two numbers, scales and orientations")
         try:
@@ -173,8 +236,46 @@ class ConvolutionalPrior(BandPrior[Tiling]):
     def _responses(self, images: FloatArray) -> Iterator[tuple[int, FloatArray, Experts]]:
         """K_j y (..., H, W) of every band that has a frequency on this grid, with its number and its expert."""
         shape = images.shape[-2:]
-        spectra = transformed(images)
+        spectra = to_spectrum(images)
         present = set(np.unique(self.bands.labels(shape)).tolist())
         for j, expert in enumerate(one_by_one(self.experts)):
             if j in present:
                 yield j, self.norms[j] * image_of(self.bands.spectrum(j, shape) * spectra, shape), expert
+
+
+def falling_levels(highest: float, lowest: float, ratio: float = RATIO) -> FloatArray:
+    """Noise levels from highest to lowest, neighbours no further apart than `ratio`."""
+    if not 0.0 < lowest <= highest or not ratio > 1.0:
+        raise InvalidInputError(
+            f"noise levels from {highest:g} to {lowest:g} by {ratio:g}; expected 0 < lowest ≤ highest, ratio > 1"
+        )
+    return np.geomspace(highest, lowest, 1 + int(np.ceil(np.log(highest / lowest) / np.log(ratio))))
+
+
+def sample_langevin(
+    score: Score,
+    start: FloatArray,
+    sigmas: Sequence[float] | FloatArray,
+    *,
+    rng: np.random.Generator,
+    steps: int = STEPS,
+    rate: float = RATE,
+    progress: Progress | None = None,
+) -> FloatArray:
+    """Sample a density of which only the score is known by annealed Langevin dynamics, section 2.1.
+
+    Langevin dynamics, y ← y + ½ε ∇log f(y, t) + √ε n, has f(·, t) as its stationary law, up to an error that falls with
+    ε. It moves between distant modes only while noise merges them, so it starts at a high noise level, which falls in
+    small ratios, always near equilibrium: `steps` at each level in turn, from `start`, of any shape.
+
+    The result follows the law of the last level. Directions in which the score is zero only accumulate noise.
+    `progress` is called with the fraction of the levels that is done.
+    """
+    y = np.array(start, np.float64)
+    for number, sigma in enumerate(sigmas):
+        epsilon = rate * float(sigma) ** 2
+        for _ in range(steps):
+            y += 0.5 * epsilon * score(y, float(sigma)) + np.sqrt(epsilon) * rng.standard_normal(y.shape)
+        if progress is not None:
+            progress((number + 1) / len(sigmas))
+    return y

@@ -11,8 +11,7 @@ the noise is part of the model, E[x xᵀ | y] is exact and the covariances are t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -23,7 +22,7 @@ from heatprior.priors.arguments import as_patches
 from heatprior.priors.gaussian_mixture import GaussianMixturePrior
 
 CHUNK = 2000  # patches that one thread does at a time
-LEAST_PART = 1e-3  # costs nothing measurable
+LEAST_PART = 1e-3  # of a patch that a component has to explain for it to count; costs nothing measurable
 LEAST_KEEP = 0.01  # of a response; axes that keep less say nothing about their variance, which stays as it is
 FLOOR = 1e-7  # added to every variance, over grey levels squared: a tenth of a grey level of 255
 
@@ -47,7 +46,7 @@ class Statistics(NamedTuple):
 
 
 class _Tables(NamedTuple):
-    """What the components are at one noise level, in float32."""
+    """The components at one noise level, in float32."""
 
     basis: FloatArray  # (a, d)
     turns: FloatArray  # (K, d, d): columns are axes
@@ -80,7 +79,7 @@ def expected_statistics(
         u = chunk.astype(np.float32, copy=False) @ tables.basis
         parts, explained = _responsibilities(tables, u, least_part)
         if sharpness != 1.0:
-            parts = _sharpened(parts, sharpness)
+            parts = _sharpen(parts, sharpness)
         return Statistics(parts.sum(axis=0, dtype=np.float64), _moments(prior, tables, u, parts), explained, len(u))
 
     total = None
@@ -104,17 +103,6 @@ def log_likelihood(prior: GaussianMixturePrior, y: FloatArray, sigma: float) -> 
         return _responsibilities(tables, u, 0.0)[1]
 
     return sum(for_each(total, range(0, len(y), CHUNK))) / len(y)
-
-
-def maximised(
-    statistics: Statistics, contrasts: FloatArray, card: Mapping[str, Any] | None = None
-) -> GaussianMixturePrior:
-    """The mixture with π_kg ∝ n_kg and Σ_k = M_k / Σ_g n_kg."""
-    shapes = statistics.weights.sum(axis=1)
-    covariances = statistics.moments / np.maximum(shapes, 1e-9)[:, None, None]
-    covariances = covariances + FLOOR * np.eye(covariances.shape[-1])
-    weights = np.maximum(statistics.weights, 1e-9 * statistics.weights.max())
-    return GaussianMixturePrior(covariances, np.log(weights), contrasts, card or {})
 
 
 def _tables(prior: GaussianMixturePrior, sigma: float, least_keep: float) -> _Tables:
@@ -148,7 +136,7 @@ def _responsibilities(tables: _Tables, u: FloatArray, least_part: float) -> tupl
     return logs, float((peak + np.log(total)).sum(dtype=np.float64))
 
 
-def _sharpened(parts: FloatArray, sharpness: float) -> FloatArray:
+def _sharpen(parts: FloatArray, sharpness: float) -> FloatArray:
     """P(k | u)^sharpness, normalised, times P(g | u, k)."""
     shapes = parts.sum(axis=2, keepdims=True)
     powers = shapes**sharpness

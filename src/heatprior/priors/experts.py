@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from heatprior.arrays import FloatArray
 from heatprior.errors import InvalidInputError, PriorFileError
 from heatprior.kernels.expert_moments import MixtureMoments, mixture_moments
-from heatprior.log_sums import log_softmax
+from heatprior.scipy_subset import log_softmax
 
 PAPER_COMPONENTS = 125
 PAPER_ALPHA = 1000.0

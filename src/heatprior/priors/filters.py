@@ -10,7 +10,7 @@ import numpy as np
 
 from heatprior.arrays import FloatArray
 from heatprior.errors import InvalidInputError
-from heatprior.scipy_extensions import inverse_cosine_transform
+from heatprior.scipy_subset import inverse_cosine_transform
 
 NORMS = (1e-9, 1e9)  # of filters that float32 files can hold
 ORTHOGONALITY_TOLERANCE = 1e-5  # largest cosine between two filters: a hundred roundings of float32

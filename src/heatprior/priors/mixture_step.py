@@ -1,26 +1,29 @@
 """Empirical Bayes with patch averaging for mixtures of Gaussians: one fast step of a whole image.
 
 As patch_step.py for the patch prior. The posterior mean of a patch is over the one or few shapes that explain it best,
-found with the short cuts of kernels/shapes.py, and patches count in the average as `step_settings` says. Where noise is
+found with the short cuts of kernels/shapes.py, and patches count in the average as `StepSettings` says. Where noise is
 correlated, patches are whitened on the way in: the axes for analysis then differ from those for synthesis, and nothing
 else does.
 """
 
 from __future__ import annotations
 
-from functools import lru_cache
+from collections.abc import Mapping
+from functools import cached_property, lru_cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from heatprior.arrays import FloatArray, IntArray
-from heatprior.kernels.grids import EVERY, Cells, Grid
-from heatprior.kernels.principal_axes import UNROLLED, PrincipalAxes
-from heatprior.kernels.row_bands import Progress, Store, average_by_bands, edges_of_bands
+from heatprior.errors import PriorFileError
+from heatprior.kernels.candidates import CANDIDATES, UNROLLED, PrincipalAxes
+from heatprior.kernels.patches import EVERY, Cells, Grid
+from heatprior.kernels.row_bands import Progress, average_by_bands, edges_of_bands
 from heatprior.kernels.shapes import LANES, ShapeTables, add_changes
-from heatprior.noise_model import Noise, NoiseSpectrum
-from heatprior.priors.correlated_mixture import whitening
+from heatprior.noise_value import Noise, NoiseSpectrum
+from heatprior.priors.arguments import as_patches
 
 if TYPE_CHECKING:
     from heatprior.priors.gaussian_mixture import GaussianMixturePrior
@@ -33,21 +36,23 @@ COMPARED = 32  # axes of a shape along which candidates are compared
 LOG_SIGMA_STEP = 0.03  # between the tables for maps
 TILE = 512  # columns of patches that are looked at together
 LEAST_SIGMA = 1e-5  # of a table; less noise than this changes nothing visibly
+CARD_ENTRY = "step"
+MOST_CANDIDATES = 1000
+LEAST_RATIO = 1e-4  # of two factors: single precision must hold their products, and sums of them
 
 
 def step_of_mixture(
     prior: GaussianMixturePrior,
     image: FloatArray,
     noise: Noise,
-    store: Store,
     progress: Progress | None = None,
     *,
     candidates: int | None = None,
     negligible: float = NEGLIGIBLE,
     compared: int = COMPARED,
     grid: Grid = EVERY,
-) -> None:
-    """Hand to `store`, band by band, by how much one step changes the rows of an image (H, W) in float32.
+) -> FloatArray:
+    """Denoise an image (H, W) of float32 by one step of empirical Bayes.
 
     There are as many `candidates` as the card says, unless given. With all shapes as `candidates`, nothing `negligible`
     and all axes `compared`, the only short cut left is that to the likeliest shapes.
@@ -79,7 +84,7 @@ def step_of_mixture(
         return total
 
     # as many rows of patches in a band, however far apart: products of few patches are slow
-    average_by_bands(image.shape, size, sum_of_changes, store, progress, grid=grid, stretch=grid.stride)
+    return average_by_bands(image, size, sum_of_changes, progress, grid=grid, stretch=grid.stride)
 
 
 def cells_of_mixture(prior: GaussianMixturePrior, shape: tuple[int, int], grid: Grid = EVERY) -> Cells:
@@ -122,8 +127,8 @@ def _made(
     settings = prior.step_settings
     return ShapeTables(
         np.concatenate([[0], np.cumsum(padded)]),
-        _joined(frames.analysis, [(slice(None), slice(count)) for count in padded]),
-        _joined(frames.synthesis, [(slice(count),) for count in padded]),
+        _join(frames.analysis, [(slice(None), slice(count)) for count in padded]),
+        _join(frames.synthesis, [(slice(count),) for count in padded]),
         _single(0.5 / noises - 0.5 / (signal + noises)),
         _single(signal / (signal + noises)),
         _single(log_weights - 0.5 * np.log1p(signal / noises).sum(axis=-1)),
@@ -159,7 +164,7 @@ def _principal(
 
 
 class _Frames(NamedTuple):
-    """What the tables of every noise level have in common; d' is d, padded to a multiple of LANES."""
+    """The part of the tables that all noise levels share; d' is d, padded to a multiple of LANES."""
 
     contrast: FloatArray  # hardly a patch of a shape has a larger one, (K,)
     variances: FloatArray  # falling, (K, d)
@@ -200,7 +205,7 @@ def _frames(prior: GaussianMixturePrior, spectrum: NoiseSpectrum | None, compare
     )
 
 
-def _joined(axes: FloatArray, parts: list[tuple[slice, ...]]) -> FloatArray:
+def _join(axes: FloatArray, parts: list[tuple[slice, ...]]) -> FloatArray:
     """A part of the axes of each shape (K, …), one shape after the other; no copy where the parts are the whole."""
     if all(own[part].size == own.size for own, part in zip(axes, parts, strict=True)):
         return axes.reshape(-1)
@@ -214,3 +219,133 @@ def _with_zeros(values: FloatArray, unit: int) -> FloatArray:
 
 def _single(values: FloatArray) -> FloatArray:
     return np.ascontiguousarray(values, np.float32)
+
+
+# A mixture of Gaussians under correlated noise: f(p, t) = Σ_k Σ_g π_kg G(p; 0, c_g Σ_k + sigma² C), exact for any C.
+#
+# In coordinates in which the noise is white, p' = C^(−½) p, it is a mixture again, of shapes C^(−½) Σ_k C^(−½) in noise
+# of variance sigma². So whatever can be done in white noise, exactly or fast, can be done here: patches are turned by
+# one matrix on the way in, and by its inverse on the way out. C is the noise of patches without their brightness.
+
+
+class Whitening(NamedTuple):
+    """A mixture in coordinates in which the noise is white, and the way there and back."""
+
+    mixture: GaussianMixturePrior
+    analysis: FloatArray  # (d, a): C^(−½) of the coordinates of a patch in the cosine basis
+    synthesis: FloatArray  # (d, a): C^(½), its pseudo-inverse transposed
+    log_determinant: float  # of C^(−½)
+
+
+@lru_cache(maxsize=16)  # for the scales and channels of one image
+def whitening(prior: GaussianMixturePrior, spectrum: NoiseSpectrum | None) -> Whitening:
+    """The mixture in noise of this spectrum, whitened; None is white noise, for which nothing changes."""
+    if spectrum is None:
+        return Whitening(prior, prior.basis, prior.basis, 0.0)
+    values, vectors = np.linalg.eigh(prior.basis @ spectrum.covariance(prior.size) @ prior.basis.T)
+    inverse, forth = (vectors * values**-0.5) @ vectors.T, (vectors * values**0.5) @ vectors.T
+    covariances = inverse @ prior.covariances @ inverse
+    return Whitening(
+        type(prior)(covariances, prior.log_weights, prior.contrasts),
+        inverse @ prior.basis,
+        forth @ prior.basis,
+        float(-0.5 * np.log(values).sum()),
+    )
+
+
+class CorrelatedMixture:
+    """A mixture in noise of one spectrum, as a `DiffusedPrior`: `sigma` is the standard deviation of a noisy pixel.
+
+    It solves the heat equation along C: ∂_t f = ∇ · C ∇ f, with sigma = sqrt(2t); Tweedie's formula reads
+    E[X | Y = y] = y + sigma² C ∇ log f(y, t).
+    """
+
+    def __init__(self, prior: GaussianMixturePrior, spectrum: NoiseSpectrum) -> None:
+        self.prior, self.spectrum = prior, spectrum
+        self.patch_shape = (prior.size, prior.size)
+
+    @property
+    def _white(self) -> Whitening:
+        return whitening(self.prior, self.spectrum)
+
+    @cached_property
+    def covariance(self) -> FloatArray:
+        """C of the noise on patches without their brightness, (a, a)."""
+        return self._white.synthesis.T @ self._white.synthesis
+
+    def log_prob(self, y: FloatArray, sigma: ArrayLike) -> FloatArray:
+        """log f(y, t) on patches without their brightness: (...)."""
+        white = self._white
+        return white.mixture.log_prob(self._to_white(y), sigma) + y.dtype.type(white.log_determinant)
+
+    def score(self, y: FloatArray, sigma: ArrayLike) -> FloatArray:
+        """∇ log f(y, t): (..., a)."""
+        white = self._white
+        found = white.mixture.score(self._to_white(y), sigma) @ white.mixture.basis.T @ white.analysis
+        return np.asarray(found, y.dtype)
+
+    def posterior_mean(self, y: FloatArray, sigma: ArrayLike) -> FloatArray:
+        """E[X | Y = y] = y + sigma² C ∇ log f(y, t): (..., a)."""
+        levels = np.asarray(sigma)[..., None]
+        return np.asarray(y + levels**2 * (self.score(y, sigma) @ self.covariance), y.dtype)
+
+    def sample(self, count: int, sigma: ArrayLike = 0.0, *, rng: np.random.Generator) -> FloatArray:
+        """Exact draws of noisy patches without brightness, (count, a)."""
+        white = self._white
+        return white.mixture.sample(count, sigma, rng=rng) @ white.mixture.basis.T @ white.synthesis
+
+    def _to_white(self, y: FloatArray) -> FloatArray:
+        white = self._white
+        patches = as_patches(y, self.prior.size)
+        return np.asarray(patches @ white.analysis.T @ white.mixture.basis, y.dtype)
+
+
+class StepSettings(NamedTuple):
+    """How a mixture's step takes patches and averages them: learnt, where a mixture was tuned for the denoised image.
+
+    Its card then has, as `"step"`,
+
+    - `"window"`, (b, b): how much each pixel of a patch counts where patches overlap;
+    - `"confidences"`, (K, G): how much a patch counts that this component explains; of several the mean by probability;
+    - `"rival"`: how likely another shape must be, the best being 1, to take part in the posterior mean of a patch;
+    - `"candidates"`: how many shapes a patch on the grid hands on to its neighbours (kernels/candidates.py).
+
+    Without the entry all count alike, and the best shape stands alone. None of this affects the density. Of window and
+    of confidences only ratios matter, so the largest of each is one.
+    """
+
+    window: FloatArray  # (a,)
+    confidences: FloatArray  # (K, G)
+    rival: float = 1.0
+    candidates: int = CANDIDATES
+
+    @property
+    def parameters(self) -> int:
+        """The number of learnt parameters, if any."""
+        return int(sum(x.size for x in (self.window, self.confidences) if (x != x.flat[0]).any()))
+
+
+def step_settings_on(card: Mapping[str, Any], size: int, components: tuple[int, ...]) -> StepSettings:
+    """The settings on a prior's card, for patches of size×size pixels and components (K, G)."""
+    entry = card.get(CARD_ENTRY)
+    if entry is None:
+        return StepSettings(np.ones(size**2), np.ones(components))
+    where = f'"{CARD_ENTRY}" of the prior\'s card'
+    try:
+        window, confidences = (np.array(entry[key], np.float64) for key in ("window", "confidences"))
+        rival, candidates = float(entry["rival"]), entry["candidates"]
+    except (KeyError, OverflowError, TypeError, ValueError) as error:
+        raise PriorFileError(f"{where} needs {', '.join(StepSettings._fields)}: {error}") from error
+    if window.shape != (size, size) or confidences.shape != components:
+        raise PriorFileError(
+            f"{where} has a window {window.shape} and confidences {confidences.shape}; "
+            f"expected {(size, size)} and {components}"
+        )
+    for factors in (window, confidences):
+        if not (np.isfinite(factors).all() and factors.min() > LEAST_RATIO * factors.max()):
+            raise PriorFileError(f"{where}: factors must be above 0, and none beyond {LEAST_RATIO:g} of another")
+    if not 0.0 < rival <= 1.0 or type(candidates) is not int or not 1 <= candidates <= MOST_CANDIDATES:
+        raise PriorFileError(
+            f"{where}: rival must be above 0 and at most 1, candidates a whole number of 1 to {MOST_CANDIDATES}"
+        )
+    return StepSettings((window / window.max()).reshape(-1), confidences / confidences.max(), rival, candidates)

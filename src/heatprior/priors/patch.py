@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import product
 from os import PathLike
 from pathlib import Path
@@ -19,23 +19,30 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from heatprior.arrays import FloatArray
+from heatprior.arrays import FloatArray, IntArray
 from heatprior.errors import InvalidInputError, PriorFileError
+from heatprior.kernels.noise_estimation import LevelTables, patch_log_densities
 from heatprior.kernels.threads import for_each
 from heatprior.priors.arguments import as_patches, as_sigma, in_double
 from heatprior.priors.experts import Experts, experts_from
-from heatprior.priors.explicit_mixture import ExplicitMixture
 from heatprior.priors.filters import FilterBank
-from heatprior.priors.patch_likelihood import PatchLikelihood
 from heatprior.priors.patch_step import cells_of_patch_prior, step_of_patch_prior
-from heatprior.priors.protocol import Posterior
+from heatprior.priors.protocol import NoiseDirections, Posterior, with_card
 from heatprior.priors.schedules import Schedules, schedules_on
-from heatprior.priors.stored import with_card
+from heatprior.scipy_subset import log_sum_exp, refine, softmax
 from heatprior.store import PriorFile, write_prior_file
 
 KIND = "patch"
 CHUNK = 256  # patches whose responses each thread has in memory at once
 MOST_EXPLICIT_COMPONENTS = 100_000
+NULL_SPACE = 1e-10  # eigenvalues of the precision below this fraction of the largest are directions it does not see
+# Of the tables by which noise is estimated:
+CONTRASTS = (1.0, 1 / 16, 1 / 4, 4.0)  # the first is that of the prior itself
+CELLS = 1024
+SPLINE_STEP = 4  # only every fourth value is computed
+TAIL_WIDTHS = 6.0  # beyond the outermost mean that the tables reach; further out a line is good enough
+WEAK_SPREAD = 0.2  # of the noise: clean responses on average
+FEWEST_FILTERS = 12  # at least every twelfth filter is used
 
 
 class _Chunk(NamedTuple):
@@ -48,7 +55,7 @@ class _Chunk(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class PatchPrior:
-    """Filters, their experts, and a card that says where they come from.
+    """A product of Gaussian-mixture experts on the responses of orthogonal filters.
 
     Patches `y` are (..., b·b), float32 or float64, with grey levels scaled to [0, 1]; results have the same type.
     `sigma` is the standard deviation of their noise, one number or one per patch.
@@ -56,11 +63,11 @@ class PatchPrior:
     Parameters
     ----------
     filters : FilterBank
-        J of them, on patches of b×b pixels.
+        The J filters, on patches of b×b pixels.
     experts : Experts
-        As many: the mixtures on the responses.
+        The J mixtures on the responses of the filters.
     card : mapping, optional
-        Where the prior comes from; kept in its file.
+        Provenance of the prior; stored in its file.
 
     Examples
     --------
@@ -95,7 +102,7 @@ class PatchPrior:
 
     @property
     def schedules(self) -> Schedules:
-        """Of half-quadratic splitting, as the card says."""
+        """The schedules of half-quadratic splitting on the card."""
         return schedules_on(self.card)
 
     @cached_property
@@ -105,7 +112,7 @@ class PatchPrior:
 
     @property
     def parameters(self) -> int:
-        """How many numbers were learnt: J b² of the filters and J L of the experts."""
+        """The number of learnt parameters: J b² of the filters and J L of the experts."""
         return self.filters.matrix.size + self.experts.logits.size
 
     def log_prob(self, y: FloatArray, sigma: ArrayLike) -> FloatArray:
@@ -182,7 +189,7 @@ class PatchPrior:
     denoise_step, cells = step_of_patch_prior, cells_of_patch_prior  # as `Prior` asks for them
 
     def facts(self) -> dict[str, object]:
-        """What it is, for people to read."""
+        """A summary of the prior, for printing."""
         norms = self.filters.norms
         facts: dict[str, object] = {
             "name": self.card.get("name", "none"),
@@ -213,7 +220,7 @@ class PatchPrior:
         return ExplicitMixture(log_weights, means, precision)
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the prior as one safetensors file, parameters in float32; the file appears only when it is whole."""
+        """Write the prior as one safetensors file, parameters in float32; the file appears only when it is complete."""
         size = self.filters.size
         tensors: dict[str, FloatArray] = {
             "filters": self.filters.matrix.reshape(-1, size, size).astype(np.float32),
@@ -225,7 +232,7 @@ class PatchPrior:
     @classmethod
     def from_file(cls, contents: PriorFile) -> PatchPrior:
         """The inverse of `save`; refuses filters that are not orthogonal and weights off the simplex."""
-        filters, log_weights, reach = contents.named("filters", "log_weights", "reach")
+        filters, log_weights, reach = contents.arrays("filters", "log_weights", "reach")
         square = filters.ndim == 3 and filters.shape[1] == filters.shape[2]
         if not square or log_weights.ndim != 2 or reach.shape != (1,) or 0 in (filters.size, log_weights.size):
             raise PriorFileError(
@@ -249,3 +256,110 @@ class PatchPrior:
             fill(_Chunk(rows, patches, sigmas[rows], self.filters.analyse(patches), sigmas[rows] * self.filters.norms))
 
         for_each(work, range(0, len(flat), CHUNK))
+
+
+class PatchLikelihood:
+    """The likelihood of a noise level: log-densities of patches of unknown contrast, level by level; `NoiseLikelihood`.
+
+    A patch c·X of contrast c under noise has the density f(y / c, sigma / c) / c^J, f being the prior: exact and
+    normalised like the prior itself, since the diffusion of a scaled density is the scaled diffusion. An image is a
+    mixture of contrasts, Σ_c π_c f_c, whose weights are fitted to it: without them, a smooth image seems to have less
+    noise than it has, and a textured one more. The prior does not know how frequent contrasts are; blocks of patches
+    share theirs. Some filters by themselves have an exact density too: the other experts integrate to one.
+    """
+
+    contrast_weights = None
+    stride = 3
+    most_patches = 250_000
+    photograph_error = (4.2 / 255, 0.01)  # fitted to the validation images of BSDS500 at 255 sigma from 5 to 100
+
+    def __init__(self, prior: PatchPrior) -> None:
+        self._prior = prior
+        self.size = prior.patch_shape[0]
+
+    @cached_property
+    def directions(self) -> NoiseDirections:
+        """The directions of the filters."""
+        experts, norms = self._prior.experts, self._prior.filters.norms
+        spread = np.sqrt(experts.weights @ experts.means**2 + experts.base_sigma**2) / norms
+        unit = self._prior.filters.matrix / norms[:, None]
+        return NoiseDirections(unit, spread, WEAK_SPREAD, -(-len(norms) // FEWEST_FILTERS))
+
+    def block_side(self, wanted: int) -> int:
+        """As wanted: one patch carries little information about its contrast."""
+        return wanted
+
+    def log_densities(self, image: FloatArray, sigmas: FloatArray, chosen: IntArray, stride: int) -> FloatArray:
+        """By tables, right to about 1e-4: (S, C, rows, columns)."""
+        tables = level_tables(self._prior, sigmas, chosen)
+        return patch_log_densities(image, self._prior.filters.matrix[chosen], tables, stride)
+
+
+def level_tables(prior: PatchPrior, sigmas: FloatArray, filters: IntArray) -> LevelTables:
+    """log psi_j(u / c, sigma / c) − log c for each sigma, each contrast c and each of the filters."""
+    pairs = [(float(sigma), contrast) for sigma in sigmas for contrast in CONTRASTS]
+    shape = (len(sigmas), len(CONTRASTS), len(filters))
+    key = tuple(int(j) for j in filters)
+    lines, half = zip(*for_each(lambda pair: _lines(prior, *pair, key), pairs), strict=True)
+    return LevelTables(np.stack(lines).reshape(*shape, CELLS, 2), np.stack(half).reshape(shape))
+
+
+@lru_cache(maxsize=1024)  # 64 KB each for 8 filters; images of similar noise share most
+def _lines(prior: PatchPrior, sigma: float, contrast: float, filters: tuple[int, ...]) -> tuple[FloatArray, FloatArray]:
+    """The lines (J, cells, 2) of one noise level and contrast, and how far the table reaches, (J,)."""
+    chosen = list(filters)
+    experts = Experts(prior.experts.logits[chosen], prior.experts.reach)
+    tau = prior.filters.norms[chosen] * sigma / contrast
+    reach = experts.reach + TAIL_WIDTHS * (experts.base_sigma + tau)  # of u / c
+    q = np.linspace(-1.0, 1.0, CELLS // SPLINE_STEP + 1)
+    values = experts.log_density(q[:, None] * reach, tau) - np.log(contrast)
+    values = refine(values, SPLINE_STEP).T  # (J, cells + 1)
+    slopes = np.diff(values)
+    starts = values[:, :-1] - slopes * (np.arange(CELLS) - CELLS / 2)
+    return np.stack([starts, slopes], axis=-1, dtype=np.float32), contrast * reach
+
+
+@dataclass(frozen=True, eq=False)
+class ExplicitMixture:
+    """Theorem 1 taken literally: the product of experts multiplied out into one homoscedastic Gaussian mixture.
+
+    It has C = L^J components, so it is for tiny J and L: to see what the product means, and as the oracle of the tests,
+    since its diffusion, Σ ↦ Σ + sigma² Id, needs no orthogonality. Log-weights (C,), means (C, a), and one precision
+    (a, a), singular off the span of the filters.
+    """
+
+    log_weights: FloatArray
+    means: FloatArray
+    precision: FloatArray
+
+    @cached_property
+    def _span(self) -> tuple[FloatArray, FloatArray]:
+        """Orthonormal axes (a, d) of the span and the variance (d,) along each."""
+        eigenvalues, axes = np.linalg.eigh(self.precision)
+        seen = eigenvalues > NULL_SPACE * eigenvalues.max()
+        return axes[:, seen], 1.0 / eigenvalues[seen]
+
+    def _parts(self, y: FloatArray, sigma: ArrayLike) -> tuple[FloatArray, FloatArray]:
+        """Logarithm of each weighted component at y (..., C), and (mean − y) / variance along the axes (..., C, d)."""
+        axes, variances = self._span
+        widened = variances + np.asarray(sigma, dtype=np.float64)[..., None, None] ** 2  # (..., 1, d)
+        offsets = (self.means @ axes) - (y @ axes)[..., None, :]  # (..., C, d)
+        exponents = -0.5 * (offsets**2 / widened + np.log(2.0 * np.pi * widened)).sum(axis=-1)
+        return self.log_weights + exponents, offsets / widened
+
+    def log_prob(self, y: FloatArray, sigma: ArrayLike) -> FloatArray:
+        """log Σ_c w_c G(y; mean_c, Σ + sigma² Id) on the span, Eq. (2): (...)."""
+        return np.asarray(log_sum_exp(self._parts(y, sigma)[0], axis=-1))
+
+    def score(self, y: FloatArray, sigma: ArrayLike) -> FloatArray:
+        """Its gradient, (..., a)."""
+        logs, pulls = self._parts(y, sigma)
+        responsibilities = softmax(logs, axis=-1)
+        return np.asarray(np.einsum("...c,...cd->...d", responsibilities, pulls) @ self._span[0].T)
+
+    def sample(self, count: int, sigma: ArrayLike = 0.0, *, rng: np.random.Generator) -> FloatArray:
+        """Draws on the span, (count, a)."""
+        axes, variances = self._span
+        chosen = rng.choice(len(self.means), size=count, p=softmax(self.log_weights))
+        widths = np.sqrt(variances + np.broadcast_to(np.asarray(sigma, dtype=np.float64), (count,))[:, None] ** 2)
+        return np.asarray(self.means[chosen] + (widths * rng.standard_normal(widths.shape)) @ axes.T)

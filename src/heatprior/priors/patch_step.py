@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from heatprior.arrays import FloatArray
-from heatprior.kernels.grids import EVERY, Cells, Grid
 from heatprior.kernels.patch_averaging import RUN, ResponseTables, average_changes, length_of_runs
-from heatprior.kernels.row_bands import Progress, Store, edges_of_bands
+from heatprior.kernels.patches import EVERY, Cells, Grid
+from heatprior.kernels.row_bands import Progress, edges_of_bands
 from heatprior.kernels.threads import for_each
-from heatprior.noise_model import SAME_LEVEL, Noise
-from heatprior.splines import refined
+from heatprior.noise_value import SAME_LEVEL, Noise
+from heatprior.scipy_subset import refine
 
 if TYPE_CHECKING:
     from heatprior.priors.patch import PatchPrior
@@ -35,12 +35,11 @@ def step_of_patch_prior(
     prior: PatchPrior,
     image: FloatArray,
     noise: Noise,
-    store: Store,
     progress: Progress | None = None,
     *,
     grid: Grid = EVERY,
-) -> None:
-    """Hand to `store`, band by band, by how much one step changes the rows of an image (H, W) in float32.
+) -> FloatArray:
+    """Denoise an image (H, W) of float32 by one step of empirical Bayes.
 
     Where the noise varies, a patch has one level, the root mean square over its pixels. Right to about 1e-5 of full
     scale.
@@ -48,14 +47,13 @@ def step_of_patch_prior(
     filters, size = prior.filters.matrix, prior.filters.size
     if noise.is_constant:
         tables = response_tables(prior, float(f"{noise.lowest:.{LEVEL_DIGITS}g}"))
-        average_changes(image, filters, tables, store, progress=progress, most=_longest_run(grid), grid=grid)
-        return
+        return average_changes(image, filters, tables, progress=progress, most=_longest_run(grid), grid=grid)
 
     def sigmas(start: int, end: int) -> FloatArray:
         return noise.patches(slice(start, end + size - 1), size)
 
     tables = tables_between(prior, noise.lowest, noise.highest)
-    average_changes(image, filters, tables, store, sigmas=sigmas, progress=progress, most=_longest_run(grid), grid=grid)
+    return average_changes(image, filters, tables, sigmas=sigmas, progress=progress, most=_longest_run(grid), grid=grid)
 
 
 def cells_of_patch_prior(prior: PatchPrior, shape: tuple[int, int], grid: Grid = EVERY) -> Cells:
@@ -79,7 +77,7 @@ def tables_between(prior: PatchPrior, lowest: float, highest: float) -> Response
         np.log(lowest), np.log(highest), 4 + int(np.log(highest / lowest) / (SPLINE_STEP * LOG_SIGMA_STEP))
     )
     at_exact = for_each(lambda sigma: _changes(prior, sigma, MAP_CELLS), list(np.exp(exact)))
-    changes = _between_chord_and_curve(refined(np.stack(at_exact), SPLINE_STEP), 0)
+    changes = _between_chord_and_curve(refine(np.stack(at_exact), SPLINE_STEP), 0)
     return _tables(prior, changes, lowest, float(np.exp((exact[1] - exact[0]) / SPLINE_STEP)))
 
 
@@ -114,10 +112,10 @@ def _between_chord_and_curve(values: FloatArray, axis: int) -> FloatArray:
 
 
 def _reach(prior: PatchPrior) -> float:
-    """How far out a table reaches without noise."""
+    """The reach of a table without noise."""
     return prior.experts.reach + TAIL_WIDTHS * prior.experts.base_sigma
 
 
 def _growth(prior: PatchPrior) -> FloatArray:
-    """How much further it reaches for each unit of noise, (J,)."""
+    """The additional reach of a table per unit of noise, (J,)."""
     return TAIL_WIDTHS * prior.filters.norms

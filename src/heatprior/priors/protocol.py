@@ -1,4 +1,4 @@
-"""What every prior offers, whatever it is made of: the density of a noisy patch at every noise level.
+"""The protocols of priors: the density of a noisy patch at every noise level, and what the algorithms need besides.
 
 Section 2.2 of the paper. `sigma` is the standard deviation of the noise, sqrt(2t), in the units of the patches: one
 number, or one per patch (an array that broadcasts against the leading axes of the patches). It is never state.
@@ -10,15 +10,16 @@ this package have all of it, and `adapter.complete` adds to any other what it la
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from os import PathLike
+from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from heatprior.arrays import FloatArray, IntArray
-from heatprior.kernels.grids import EVERY, Cells, Grid
-from heatprior.kernels.row_bands import Progress, Store
-from heatprior.noise_model import Noise
+from heatprior.kernels.patches import EVERY, Cells, Grid
+from heatprior.kernels.row_bands import Progress
+from heatprior.noise_value import Noise, as_noise
 from heatprior.priors.schedules import Schedules
 
 
@@ -28,9 +29,9 @@ class Posterior(NamedTuple):
     Attributes
     ----------
     mean : ndarray
-        Of the shape of the patches.
+        Posterior mean, of the shape of the patches.
     variance : ndarray
-        The same.
+        Posterior variance, of the same shape.
 
     Examples
     --------
@@ -49,7 +50,7 @@ class Posterior(NamedTuple):
 class DiffusedPrior(Protocol):
     """A density f(·, t) that solves the heat equation, Eq. (1), evaluated at noise level sigma = sqrt(2t).
 
-    Whatever has these three methods is one: `denoise`, `tweedie` and `restore` take it.
+    Any object with these three methods is one, and can be passed to `denoise`, `tweedie` and `restore`.
 
     Examples
     --------
@@ -75,20 +76,20 @@ class DiffusedPrior(Protocol):
 
 @runtime_checkable
 class ImagePrior(DiffusedPrior, Protocol):
-    """One on whole images y (..., H, W), taken to be cyclic; `sigma` is one number or one per image.
+    """A diffused prior on whole images y (..., H, W), taken to be cyclic; `sigma` is one number or one per image.
 
     Its log_prob may lack a constant, and its samples may be approximate: each prior says so.
 
     Examples
     --------
     >>> import heatprior as hp
-    >>> isinstance(hp.load("wavelet"), hp.ImagePrior), isinstance(hp.load("patch7"), hp.ImagePrior)
+    >>> isinstance(hp.load("wavelet-density"), hp.ImagePrior), isinstance(hp.load("patch7"), hp.ImagePrior)
     (True, False)
     """
 
     @property
     def margin(self) -> int:
-        """How many pixels beyond an edge matter."""
+        """The number of pixels beyond an edge that matter."""
         ...
 
     @property
@@ -105,15 +106,15 @@ class ImagePrior(DiffusedPrior, Protocol):
         shape: tuple[int, int] = (128, 128),
         progress: Progress | None = None,
     ) -> FloatArray:
-        """Independent draws of the noisy image, (count, H, W); `progress` is told the part that is done."""
+        """Independent draws of the noisy image, (count, H, W); `progress` is called with the fraction done."""
         ...
 
-    def denoised(self, image: FloatArray, sigma: float) -> FloatArray:
+    def denoise(self, image: FloatArray, sigma: float) -> FloatArray:
         """One step of empirical Bayes of an image (H, W) of any size, the same wherever the image is shifted to."""
         ...
 
     def misfit(self, image: FloatArray, sigma: float) -> float:
-        """What is least, on average, at the noise level that an image (H, W) has: −log f if that is normalised."""
+        """A loss that is least, on average, at the noise level of the image (H, W): −log f if that is normalised."""
         ...
 
 
@@ -144,7 +145,7 @@ class NoiseLikelihood(Protocol):
 
     @property
     def contrast_weights(self) -> FloatArray | None:
-        """How frequent each contrast is, (C,); None if the prior does not know, and the image alone decides."""
+        """The frequency of each contrast, (C,); None if the prior does not know it and the image alone decides."""
         ...
 
     @property
@@ -154,16 +155,16 @@ class NoiseLikelihood(Protocol):
 
     @property
     def most_patches(self) -> int:
-        """Of larger images, patches that lie further apart are taken."""
+        """The most patches to use; in larger images they lie further apart."""
         ...
 
     @property
     def photograph_error(self) -> tuple[float, float]:
-        """What photographs, unlike the prior, add to the variance of the noise: a constant, and a part of it."""
+        """What photographs, unlike the prior, add to the variance of the noise: a constant, and a fraction of it."""
         ...
 
     def block_side(self, wanted: int) -> int:
-        """How many patches along the side of a block, of which `wanted` would suit filters."""
+        """The number of patches along the side of a block; `wanted` would suit filters."""
         ...
 
     def log_densities(self, image: FloatArray, sigmas: FloatArray, chosen: IntArray, stride: int) -> FloatArray:
@@ -172,11 +173,11 @@ class NoiseLikelihood(Protocol):
 
 
 class Prior(DiffusedPrior, Protocol):
-    """What restoring images, estimating noise and showing a prior need of it."""
+    """A prior with all that restoring images, estimating noise and showing it need."""
 
     @property
     def card(self) -> Mapping[str, Any]:
-        """Where it comes from, and what suits it."""
+        """Provenance and settings of the prior."""
         ...
 
     @property
@@ -198,15 +199,13 @@ class Prior(DiffusedPrior, Protocol):
         self,
         image: FloatArray,
         noise: Noise,
-        store: Store,
         progress: Progress | None = None,
         *,
         grid: Grid = EVERY,
-    ) -> None:
-        """Hand to `store`, some rows at a time, by how much E[X | Y] differs from the image (H, W), in float32.
+    ) -> FloatArray:
+        """E[X | Y = image] of an image (H, W) of float32 without NaN: a new image.
 
-        Patches that overlap are averaged: all of them, or those that lie on a `grid`. The rows that `store` is given
-        may be overwritten.
+        Patches that overlap are averaged: all of them, or those that lie on a `grid`.
         """
         ...
 
@@ -215,7 +214,7 @@ class Prior(DiffusedPrior, Protocol):
         ...
 
     def facts(self) -> dict[str, object]:
-        """What it is, in a few words each, for people to read."""
+        """A summary of the prior, for printing."""
         ...
 
 
@@ -247,3 +246,35 @@ def tweedie(prior: DiffusedPrior, y: FloatArray, sigma: ArrayLike) -> FloatArray
     score = prior.score(y, sigma)
     axes = (..., None, None) if isinstance(prior, ImagePrior) else (..., None)  # those of one image, or of one patch
     return np.asarray(y + np.square(sigma, dtype=np.float64)[axes] * score).astype(score.dtype)
+
+
+def denoise_once(
+    prior: Prior,
+    image: FloatArray,
+    noise: float | FloatArray | Noise,
+    progress: Progress | None = None,
+    *,
+    grid: Grid = EVERY,
+) -> FloatArray:
+    """E[X | Y = image], averaged over overlapping patches on the grid: (H, W), in float32. The image holds no NaN."""
+    return prior.denoise_step(np.ascontiguousarray(image, np.float32), as_noise(noise), progress, grid=grid)
+
+
+class StoredPrior(Prior, Protocol):
+    """A prior with a name for its kind (see `heatprior.kinds`) and a file of its own."""
+
+    kind: ClassVar[str]
+
+    @property
+    def parameters(self) -> int:
+        """The number of learnt parameters."""
+        ...
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the prior as one safetensors file."""
+        ...
+
+
+def with_card(facts: dict[str, object], card: Mapping[str, Any]) -> dict[str, object]:
+    """The facts of a prior, and the entries of its card that they do not name already."""
+    return facts | {key: value for key, value in card.items() if key not in facts}

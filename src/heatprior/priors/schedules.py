@@ -1,7 +1,7 @@
 """Schedules of half-quadratic splitting: the noise level and the weight of the noisy image, step by step.
 
 A prior's card may hold schedules for some noise levels, `"hqs": {"sigmas": [s_1 … s_m], "levels": [[…] …], "weights":
-[[…] …]}`, each with the same number of steps. In between they are straight in log sigma, beyond the ends constant. An
+[[…] …]}`, each with the same number of steps. They are a table over sigma: see tables.py. An
 entry `"strides": [2, 2]`, if there is one, says how many pixels apart the patches of each step are; step k begins them
 k pixels from the edge, so that the grids of two steps are not the same.
 """
@@ -16,10 +16,10 @@ import numpy as np
 
 from heatprior.arrays import FloatArray
 from heatprior.errors import InvalidInputError, PriorFileError
-from heatprior.kernels.grids import EVERY, Grid
+from heatprior.kernels.patches import EVERY, Grid
+from heatprior.priors.tables import TableOverSigma
 
 CARD_ENTRY = "hqs"
-LEAST_SIGMA = 1e-9  # indistinguishable from no noise, but has a logarithm
 
 
 @dataclass(frozen=True)
@@ -54,8 +54,7 @@ class Schedules:
             )
         if levels.size == 0:
             raise InvalidInputError("a schedule has no steps; give at least one")
-        if not (np.isfinite(sigmas).all() and (sigmas > 0).all() and (np.diff(sigmas) > 0).all()):
-            raise InvalidInputError("sigmas of schedules must be positive and ascending")
+        TableOverSigma(self.sigmas, ())  # checks them
         if not (np.isfinite(levels).all() and (levels > 0).all()):
             raise InvalidInputError("levels of a schedule must be positive: parts of sigma such as 0.5")
         if not ((weights >= 0) & (weights <= 1)).all():
@@ -67,11 +66,11 @@ class Schedules:
 
     @property
     def steps(self) -> int:
-        """How many steps there are, for every sigma."""
+        """The number of steps, the same for every sigma."""
         return len(self.levels[0])
 
     def grid(self, step: int) -> Grid:
-        """Which patches take part in a step."""
+        """The grid of patches that take part in a step."""
         return Grid(self.strides[step], step % self.strides[step]) if self.strides else EVERY
 
     def level(self, step: int, sigma: float | FloatArray) -> FloatArray:
@@ -83,7 +82,7 @@ class Schedules:
         return self._between([weights[step] for weights in self.weights], sigma)
 
     def _between(self, values: list[float], sigma: float | FloatArray) -> FloatArray:
-        return np.asarray(np.interp(np.log(np.maximum(sigma, LEAST_SIGMA)), np.log(self.sigmas), values))
+        return TableOverSigma(self.sigmas, (tuple(values),)).at(sigma)[0]
 
 
 # Found by a search on validation images with another 7×7 prior: good for any prior of natural images.
@@ -98,7 +97,7 @@ def constant(schedule: Schedule) -> Schedules:
 
 
 def schedules_on(card: Mapping[str, Any], otherwise: Schedule = GENERAL) -> Schedules:
-    """What a prior's card says; if it says nothing, the same schedule for every sigma."""
+    """The schedules on a prior's card; without any, one schedule for every sigma."""
     entry = card.get(CARD_ENTRY)
     if entry is None:
         return constant(otherwise)

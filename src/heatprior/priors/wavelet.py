@@ -6,18 +6,20 @@ independent noise on the coefficients, as in Theorem 2, so the density is normal
 be sampled directly. It is a density on the span of all bands: the coarsest approximation, brightness with it, is not
 modelled, has no influence, is left as observed by the posterior, and is zero in samples.
 
-A basis is tied to a grid of pixels. `denoised` takes the mean over all its shifts (cycle spinning).
+A basis is tied to a grid of pixels. `denoise` takes the mean over all its shifts (cycle spinning).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from math import comb
 from os import PathLike
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from heatprior.arrays import FloatArray
 from heatprior.errors import InvalidInputError, PriorFileError
@@ -31,21 +33,128 @@ from heatprior.priors.bands import (
     image_of,
     of_type,
     one_by_one,
-    shrunk,
-    transformed,
+    shrink,
+    to_spectrum,
 )
 from heatprior.priors.experts import Experts, experts_from
 from heatprior.priors.protocol import Posterior
-from heatprior.priors.wavelet_bases import WaveletBasis
 from heatprior.store import PriorFile
 
 KIND = "wavelet"
 SIDE = 128  # pixels of a sample, by default
+TOLERANCE = 1e-6  # of the orthonormality of a scaling filter: float32 leaves 1e-7
+MOST_LEVELS = 12
+DETAILS = (("l", "h"), ("h", "l"), ("h", "h"))
+QUARTERS = (("l", "l"), *DETAILS)
+
+
+# Orthonormal wavelet bases of cyclic images: the bands in which the convolutional model is exact.
+#
+# A scaling filter h, Σ_k h_k h_{k+2m} = δ_m, and its mirror g_k = (−1)^k h_{K−1−k} split a signal into a coarse and a
+# fine half, each of half the length, by an orthogonal transform; splitting the coarse half again and again, along rows
+# and columns, gives the bands. A band is a path of such splits along either axis, such as ("llh", "lll"): its filter is
+# the product of h and g at doubled frequencies, and every 2^depth-th response along each axis is a coefficient. All
+# other responses are coefficients of the same basis shifted by some pixels, which is what cycle spinning averages over.
+
+
+def daubechies(order: int) -> FloatArray:
+    """The shortest scaling filter with `order` vanishing moments, 2·order taps; order 1 is Haar's.
+
+    |H|² = (cos²)^order P(sin²), P(x) = Σ_k C(order − 1 + k, k) x^k; of zeros z, 1/z the inner one is taken.
+    """
+    if not 1 <= order <= 8:
+        raise InvalidInputError(f"order is {order}; expected 1 to 8 (beyond, rounding spoils the zeros)")
+    taps = np.ones(1)
+    for _ in range(order):
+        taps = np.convolve(taps, [1.0, 1.0])
+    for x in np.roots([comb(order - 1 + k, k) for k in reversed(range(order))]):
+        middle = 1.0 - 2.0 * x  # (z + 1/z) / 2, since sin² = (2 − z − 1/z) / 4
+        z = middle + np.sqrt(middle**2 - 1.0 + 0j)
+        taps = np.convolve(taps, [1.0, -(z if abs(z) < 1.0 else 1.0 / z)])
+    real = np.real(taps)
+    return np.asarray(real * np.sqrt(2.0) / real.sum())
+
+
+@dataclass(frozen=True, eq=False)
+class WaveletBasis:
+    """The scaling filter, the number of levels, and in how many of them, the finest, details are split once more."""
+
+    scaling: FloatArray
+    levels: int
+    splits: int = 0
+
+    def __post_init__(self) -> None:
+        taps = np.array(self.scaling, np.float64)
+        if taps.ndim != 1 or taps.size < 2 or taps.size % 2:
+            raise InvalidInputError(f"the scaling filter has shape {taps.shape}; expected an even number of taps")
+        shifted = [float(taps[2 * m :] @ taps[: taps.size - 2 * m]) for m in range(taps.size // 2)]
+        errors = np.abs(np.subtract(shifted, [1.0, *[0.0] * (len(shifted) - 1)]))
+        if not errors.max() < TOLERANCE or not abs(taps.sum() - np.sqrt(2.0)) < TOLERANCE:
+            raise InvalidInputError(
+                f"the scaling filter is not orthonormal (off by {errors.max():.2g}); take one such as daubechies(2)"
+            )
+        if not 1 <= self.levels <= MOST_LEVELS or not 0 <= self.splits < self.levels:
+            raise InvalidInputError(
+                f"{self.levels} levels and {self.splits} splits; expected 1 to {MOST_LEVELS} levels, and fewer splits"
+            )
+        taps.flags.writeable = False
+        object.__setattr__(self, "scaling", taps)
+
+    @cached_property
+    def paths(self) -> tuple[tuple[str, str], ...]:
+        """The splits of each band along columns and rows, fine bands first."""
+        found = []
+        for level in range(self.levels):
+            for detail in DETAILS:
+                down, across = ("l" * level + step for step in detail)
+                further = QUARTERS if level < self.splits else (("", ""),)
+                found += [(down + i, across + j) for i, j in further]
+        return tuple(found)
+
+    @property
+    def count(self) -> int:
+        """J, the number of bands."""
+        return len(self.paths)
+
+    @cached_property
+    def strides(self) -> tuple[int, ...]:
+        """The number of pixels from one coefficient of a band to the next, along each axis."""
+        return tuple(2 ** len(down) for down, _ in self.paths)
+
+    @property
+    def unit(self) -> int:
+        """The sides of an image must be multiples of this, to have a basis."""
+        return int(2**self.levels)
+
+    @property
+    def shares(self) -> FloatArray:
+        """One over the number of shifted bases that each response appears in, (J,)."""
+        return 1.0 / np.square(self.strides, dtype=np.float64)
+
+    @property
+    def reach(self) -> int:
+        """Pixels that the longest filter spans."""
+        return (self.scaling.size - 1) * (self.unit - 1) + 1
+
+    def spectrum(self, band: int, shape: Shape) -> Spectrum:
+        """The filter of norm one on a grid of any size: (H, W // 2 + 1), complex."""
+        down, across = self.paths[band]
+        return np.multiply.outer(self._along(down, shape[0]), self._along(across, shape[1])[: shape[1] // 2 + 1])
+
+    def _along(self, path: str, length: int) -> NDArray[np.complex128]:
+        frequencies = 2.0 * np.pi * np.arange(length) / length
+        mirror = self.scaling[::-1] * (-1.0) ** np.arange(self.scaling.size)
+        result = np.ones(length, np.complex128)
+        for level, step in enumerate(path):
+            taps = self.scaling if step == "l" else mirror
+            # A coefficient looks ahead of its place, so that those of Haar's basis belong to blocks that tile the grid.
+            result *= np.exp(1j * np.multiply.outer(2.0**level * frequencies, np.arange(taps.size))) @ taps
+        return result
 
 
 @dataclass(frozen=True, eq=False)
 class WaveletPrior(BandPrior[WaveletBasis]):
-    """The basis, xi_j (J,), the experts, and a card that says where they come from.
+    """A product of experts on the coefficients of an orthonormal wavelet basis: an exact density of whole images.
 
     Images `y` are (..., H, W), taken to be cyclic, their sides multiples of 2^levels; `sigma` is one number or one per
     image.
@@ -55,11 +164,11 @@ class WaveletPrior(BandPrior[WaveletBasis]):
     bands : BandsOf
         The bands of the basis, one for each expert.
     norms : ndarray, (J,)
-        xi_j: how strongly a band responds.
+        The norms xi_j of the filters: how strongly a band responds.
     experts : Experts
         The mixtures on the coefficients.
     card : mapping, optional
-        Where the prior comes from; kept in its file.
+        Provenance of the prior; stored in its file.
 
     Examples
     --------
@@ -79,12 +188,12 @@ class WaveletPrior(BandPrior[WaveletBasis]):
 
     @property
     def unit(self) -> int:
-        """What the sides of an image must be multiples of: 2^levels pixels."""
+        """The sides of an image must be multiples of this: 2^levels pixels."""
         return self.bands.unit
 
     def log_prob(self, y: FloatArray, sigma: ArrayLike) -> FloatArray:
         """log f(y, t) = Σ_j Σ_m log xi_j psi_j(xi_j c_jm, t), on the span of the bands: (...)."""
-        images, sigmas = self._checked(y, sigma)
+        images, sigmas = self._check(y, sigma)
         total = np.zeros(images.shape[:-2])
         for j, (c, expert) in enumerate(self._coefficients(images)):
             logs = expert.log_density(self.norms[j] * c[..., None], self.norms[j] * sigmas)
@@ -93,7 +202,7 @@ class WaveletPrior(BandPrior[WaveletBasis]):
 
     def score(self, y: FloatArray, sigma: ArrayLike) -> FloatArray:
         """∇ log f(y, t) = Σ_j Σ_m g_jm xi_j (log psi_j)'(xi_j c_jm, t): (..., H, W)."""
-        images, sigmas = self._checked(y, sigma)
+        images, sigmas = self._check(y, sigma)
         slopes = [
             xi * expert.first_derivative(xi * c[..., None], xi * sigmas)[..., 0]
             for xi, (c, expert) in zip(self.norms, self._coefficients(images), strict=True)
@@ -102,7 +211,7 @@ class WaveletPrior(BandPrior[WaveletBasis]):
 
     def posterior(self, y: FloatArray, sigma: ArrayLike) -> Posterior:
         """Mean and variance, pixel by pixel, of the clean image given y, in this one basis: (..., H, W) each."""
-        images, sigmas = self._checked(y, sigma)
+        images, sigmas = self._check(y, sigma)
         shape = images.shape[-2:]
         changes, variances = [], []
         for xi, (c, expert) in zip(self.norms, self._coefficients(images), strict=True):
@@ -115,7 +224,7 @@ class WaveletPrior(BandPrior[WaveletBasis]):
 
     def posterior_sample(self, y: FloatArray, sigma: ArrayLike, *, rng: np.random.Generator) -> FloatArray:
         """An exact draw of the clean image given each noisy one, coefficient by coefficient: (..., H, W)."""
-        images, sigmas = self._checked(y, sigma)
+        images, sigmas = self._check(y, sigma)
         noise = sigmas[..., 0] * rng.standard_normal(images.shape)  # what is left of it where no band sees
         changes = []
         for xi, (c, expert), (n, _) in zip(
@@ -151,12 +260,12 @@ class WaveletPrior(BandPrior[WaveletBasis]):
                 progress(len(coefficients) / len(self.norms))
         return self.synthesise(coefficients, (height, width))[:, : shape[0], : shape[1]]
 
-    def denoised(self, image: FloatArray, sigma: float) -> FloatArray:
+    def denoise(self, image: FloatArray, sigma: float) -> FloatArray:
         """The posterior mean of a whole image (H, W) of any size, averaged over all shifts of the basis: in float32.
 
         By tables, right to about 1e-5. The average is no longer the posterior mean of one density.
         """
-        return shrunk(image, sigma, self.bands, self.norms, self.experts)
+        return shrink(image, sigma, self.bands, self.norms, self.experts)
 
     def misfit(self, image: FloatArray, sigma: float) -> float:
         """−log f of an image (H, W), without the rows and columns beyond a multiple of 2^levels."""
@@ -164,7 +273,7 @@ class WaveletPrior(BandPrior[WaveletBasis]):
         return -float(self.log_prob(np.asarray(image, np.float64)[:height, :width], sigma))
 
     def facts(self) -> dict[str, object]:
-        """What it is, for people to read."""
+        """A summary of the prior, for printing."""
         return self._facts(
             KIND, f"{self.bands.levels} levels of an orthonormal wavelet of {self.bands.scaling.size} taps"
         )
@@ -178,14 +287,14 @@ class WaveletPrior(BandPrior[WaveletBasis]):
         return self._put_back(coefficients, shape, squared=False)
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the prior as one safetensors file, parameters in float32; the file appears only when it is whole."""
+        """Write the prior as one safetensors file, parameters in float32; the file appears only when it is complete."""
         bands = {"scaling": self.bands.scaling, "levels": np.array([self.bands.levels, self.bands.splits], np.int32)}
         self._save(path, KIND, bands)
 
     @classmethod
     def from_file(cls, contents: PriorFile) -> WaveletPrior:
         """The inverse of `save`; refuses filters that are not orthonormal and weights off the simplex."""
-        norms, log_weights, reach, scaling, levels = contents.named(
+        norms, log_weights, reach, scaling, levels = contents.arrays(
             "norms", "log_weights", "reach", "scaling", "levels"
         )
         if levels.shape != (2,):
@@ -197,9 +306,9 @@ class WaveletPrior(BandPrior[WaveletBasis]):
             raise PriorFileError(str(error)) from error
 
     def _coefficients(self, images: FloatArray) -> Iterator[tuple[FloatArray, Experts]]:
-        """Of every band, with its expert."""
+        """The coefficients of every band, with its expert."""
         shape = images.shape[-2:]
-        spectra = transformed(images)
+        spectra = to_spectrum(images)
         for j, (stride, expert) in enumerate(zip(self.bands.strides, one_by_one(self.experts), strict=True)):
             yield image_of(self.bands.spectrum(j, shape) * spectra, shape)[..., ::stride, ::stride], expert
 
@@ -210,10 +319,10 @@ class WaveletPrior(BandPrior[WaveletBasis]):
             spread = np.zeros((*c.shape[:-2], *shape))
             spread[..., ::stride, ::stride] = c
             spectrum = np.conj(self.bands.spectrum(j, shape))
-            total += (transformed(image_of(spectrum, shape) ** 2) if squared else spectrum) * transformed(spread)
+            total += (to_spectrum(image_of(spectrum, shape) ** 2) if squared else spectrum) * to_spectrum(spread)
         return image_of(total, shape)
 
-    def _checked(self, y: FloatArray, sigma: ArrayLike) -> tuple[FloatArray, FloatArray]:
+    def _check(self, y: FloatArray, sigma: ArrayLike) -> tuple[FloatArray, FloatArray]:
         """Images in float64, and their noise levels (..., 1, 1, 1)."""
         images = as_images(y)
         self._check_shape(images.shape[-2:])
@@ -224,5 +333,5 @@ class WaveletPrior(BandPrior[WaveletBasis]):
         if any(length < 1 or length % unit for length in shape):
             raise InvalidInputError(
                 f"images are {shape[0]}×{shape[1]} pixels but a basis of {self.bands.levels} levels needs multiples of "
-                f"{unit}; crop them, or use `denoised`, which takes any size"
+                f"{unit}; crop them, or use `denoise`, which takes any size"
             )

@@ -10,15 +10,15 @@ from __future__ import annotations
 import numpy as np
 
 from heatprior.arrays import FloatArray
-from heatprior.kernels.row_bands import Progress, Store
-from heatprior.noise_model import Noise
+from heatprior.kernels.row_bands import Progress
+from heatprior.noise_value import Noise
 from heatprior.priors.protocol import ImagePrior
 
 RATIO = 1.25  # at most, between the noise levels that stand for a map
 
 
-def changes_of_image(prior: ImagePrior, image: FloatArray, noise: Noise) -> FloatArray:
-    """By how much one step changes the pixels of an image (H, W), in float32."""
+def denoise_whole(prior: ImagePrior, image: FloatArray, noise: Noise, progress: Progress | None = None) -> FloatArray:
+    """Denoise an image (H, W) of float32 by one step, as `Prior.denoise_step` does."""
     from scipy.fft import next_fast_len  # noqa: PLC0415 (slow to import)
 
     before = prior.margin
@@ -26,24 +26,18 @@ def changes_of_image(prior: ImagePrior, image: FloatArray, noise: Noise) -> Floa
     inside = tuple(slice(before, before + length) for length in image.shape)
     extended = np.pad(np.asarray(image, np.float32), [(before, more) for more in after], mode="symmetric")
 
-    def at(level: float) -> FloatArray:
-        return prior.denoised(extended, level)[inside] - extended[inside]
+    def change_at(level: float) -> FloatArray:
+        return prior.denoise(extended, level)[inside] - extended[inside]
 
     if noise.is_constant:
-        return at(noise.lowest)
-    steps = int(np.ceil(np.log(noise.highest / noise.lowest) / np.log(RATIO)))
-    levels = np.geomspace(noise.lowest, noise.highest, steps + 1)
-    place = np.log(noise.rows(slice(0, len(image))) / noise.lowest) / np.log(levels[1] / levels[0])
-    changes = np.zeros(image.shape, np.float32)
-    for number, level in enumerate(levels):
-        changes += np.maximum(1.0 - np.abs(place - number), 0.0) * at(float(level))
-    return changes
-
-
-def step_of_image(
-    prior: ImagePrior, image: FloatArray, noise: Noise, store: Store, progress: Progress | None = None
-) -> None:
-    """The same as a `denoise_step`: all rows at once."""
-    store(slice(0, len(image)), changes_of_image(prior, image, noise))
+        changes = change_at(noise.lowest)
+    else:
+        steps = int(np.ceil(np.log(noise.highest / noise.lowest) / np.log(RATIO)))
+        levels = np.geomspace(noise.lowest, noise.highest, steps + 1)
+        place = np.log(noise.rows(slice(0, len(image))) / noise.lowest) / np.log(levels[1] / levels[0])
+        changes = np.zeros(image.shape, np.float32)
+        for number, level in enumerate(levels):
+            changes += np.maximum(1.0 - np.abs(place - number), 0.0) * change_at(float(level))
     if progress is not None:
         progress(1.0)
+    return np.asarray(image + changes, np.float32)

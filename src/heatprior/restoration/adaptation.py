@@ -17,11 +17,11 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import ArrayLike, NDArray
 
-from heatprior.arrays import FloatArray
+from heatprior.arrays import ChannelAxis, FloatArray
+from heatprior.border.entry import enter
+from heatprior.border.pixels import in_unit_range
 from heatprior.errors import InvalidInputError
-from heatprior.images import image_files, read_grey
-from heatprior.noise_model import Noise, as_noise
-from heatprior.pixels.inputs import as_channels, as_noise_level, as_pixels, as_white
+from heatprior.noise_value import Noise
 from heatprior.priors.expectation_maximisation import Statistics, expected_statistics
 from heatprior.priors.gaussian_mixture import GaussianMixturePrior
 from heatprior.priors.protocol import DiffusedPrior
@@ -41,10 +41,10 @@ def adapt(
     image: ArrayLike | str | PathLike[str],
     sigma: ArrayLike,
     *,
-    channel_axis: int | None = None,
+    channel_axis: ChannelAxis = None,
     white: float | None = None,
 ) -> GaussianMixturePrior:
-    """The prior fitted to a noisy image, or to a folder of images of one kind, without any clean pixel.
+    """Fit a prior to a noisy image, or to a folder of images of one kind, without any clean pixel.
 
     Parameters
     ----------
@@ -77,18 +77,19 @@ def adapt(
     images = _of_folder(Path(image)) if isinstance(image, str | PathLike) else [image]
     found = []
     for one in images:
-        pixels = as_pixels(one)
-        full = as_white(white, pixels)
-        channels = as_channels(pixels, channel_axis)
-        sigmas = np.broadcast_to(as_noise_level(sigma, pixels, channel_axis, full), channels.shape)
+        entered = enter(one, channel_axis=channel_axis, white=white, sigma=sigma)
+        noises = entered.noises(sigma)
         found += [
-            (np.asarray(channels[index] / full, np.float32), as_noise(np.asarray(sigmas[index] / full)))
-            for index in np.ndindex(channels.shape[:-2])
+            (in_unit_range(entered.channels[place], entered.full), noises[place])
+            for place in np.ndindex(entered.channels.shape[:-2])
+            if not (entered.has_alpha and place[-1] == entered.colours)
         ]
-    return adapted(model, found)
+    return fit_to_images(model, found)
 
 
 def _of_folder(folder: Path) -> list[NDArray[Any]]:
+    from heatprior.images import image_files, read_grey  # noqa: PLC0415 (only files need it)
+
     files = image_files(folder) if folder.is_dir() else []
     if not files:
         raise InvalidInputError(f"{folder} is no folder with images; give one with noisy images of one kind")
@@ -103,7 +104,7 @@ def as_mixture(prior: str | PathLike[str] | DiffusedPrior) -> GaussianMixturePri
     return model
 
 
-def adapted(prior: GaussianMixturePrior, images: Sequence[tuple[FloatArray, Noise]]) -> GaussianMixturePrior:
+def fit_to_images(prior: GaussianMixturePrior, images: Sequence[tuple[FloatArray, Noise]]) -> GaussianMixturePrior:
     """The prior fitted to images (H, W), grey levels being 0 to 1, each with its noise; NaN pixels do not count."""
     positions = sum(image.size for image, _ in images)
     stride = max(LEAST_STRIDE, ceil(sqrt(positions / MOST_PATCHES)))

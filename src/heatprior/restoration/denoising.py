@@ -2,23 +2,189 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from os import PathLike
-from typing import Any, Literal, NamedTuple, Unpack, overload
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict, Unpack, overload
 
+import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from heatprior.arrays import ChannelAxis, FloatArray
+from heatprior.border.colour import mix_channels
+from heatprior.border.entry import Entered, Group, Index, Noises, enter, noise_of_levels
+from heatprior.border.gaps import with_all_or_no_channel_missing
+from heatprior.border.pixels import as_channels, room_of, type_white
 from heatprior.errors import InvalidInputError
-from heatprior.kernels.row_bands import Progress
-from heatprior.lazy import room_of
-from heatprior.noise.estimation import NoiseReport
-from heatprior.noise.profiles import NoiseProfile
-from heatprior.priors.protocol import DiffusedPrior
-from heatprior.restoration.blending import AUTO
-from heatprior.restoration.channelwise import carried_out
-from heatprior.restoration.denoising_errors import DenoisedWithError, denoise_with_error
-from heatprior.restoration.options import Keywords, Options
-from heatprior.restoration.planning import planned
-from heatprior.restoration.qualities import prior_name
+from heatprior.kernels.row_bands import Progress, part_of, span_of
+from heatprior.noise.stabilisation import PoissonGaussian
+from heatprior.noise_value import Noise, as_noise
+from heatprior.priors.protocol import DiffusedPrior, Prior
+from heatprior.restoration.counts import denoise_counts
+from heatprior.restoration.pipeline import MOST_SCALES, ONE_STEP, Pipeline
+from heatprior.restoration.presets import PRESETS, average_symmetries, choose_prior
+from heatprior.zoo import as_prior, load
+
+if TYPE_CHECKING:
+    from heatprior.noise.estimation import NoiseReport
+    from heatprior.noise.profiles import NoiseProfile
+    from heatprior.restoration.error_bars import DenoisedWithError
+
+SCALES_OF_CORRELATED_NOISE = 2  # an error of its spectrum weighs more at every further scale
+ESTIMATING_PART = 0.15  # of the time of denoising blindly, about
+STRENGTHS = (0.1, 10.0)  # times what was found
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How an image is denoised, for library, command line, page and blocks; `hp.denoise` says what each field means."""
+
+    noise: str | NoiseProfile | PoissonGaussian = "auto"
+    quality: str = "default"
+    prior: str | PathLike[str] | DiffusedPrior | None = None
+    steps: int | None = None
+    channel_axis: ChannelAxis = None
+    white: float | None = None
+    strength: float = 1.0
+
+    def __post_init__(self) -> None:
+        if self.quality not in PRESETS:
+            raise InvalidInputError(f"quality is {self.quality!r}; expected {', '.join(map(repr, PRESETS))}")
+        if self.steps not in (None, 1):
+            raise InvalidInputError(f"steps is {self.steps!r}; expected None, the prior's own schedule, or 1")
+        if not STRENGTHS[0] <= self.strength <= STRENGTHS[1]:
+            low, high = STRENGTHS
+            raise InvalidInputError(f"strength is {self.strength!r}; expected {low:g} to {high:g} times what was found")
+        if self.profile is None and self.counts is None and self.noise != "auto":
+            from heatprior.noise.estimation import check_kind  # noqa: PLC0415 (only where noise is estimated)
+
+            check_kind(str(self.noise))
+
+    @property
+    def profile(self) -> NoiseProfile | None:
+        """The noise of a camera, if that is what was given."""
+        return None if isinstance(self.noise, str | PoissonGaussian) else self.noise
+
+    @property
+    def counts(self) -> PoissonGaussian | None:
+        """The noise of counted photons, if that is what was given."""
+        return self.noise if isinstance(self.noise, PoissonGaussian) else None
+
+    def find_prior(self, *, correlated: bool = False) -> Prior:
+        """The prior that was given, or that of the preset."""
+        if self.prior is None:
+            return load(choose_prior(self.quality, correlated=correlated))
+        return as_prior(self.prior)
+
+    def pipeline(
+        self, prior: Prior, shape: tuple[int, int], *, correlated: bool = False, fillings: int = 0
+    ) -> Pipeline:
+        """How a plane of this shape is denoised: half-quadratic splitting at several scales, or one step."""
+        if self.steps == 1:
+            return Pipeline(prior, shape, ONE_STEP, most_scales=1, margin=0, fillings=fillings)
+        scales = SCALES_OF_CORRELATED_NOISE if correlated else MOST_SCALES
+        return Pipeline(prior, shape, most_scales=scales, fillings=fillings)
+
+
+class Keywords(TypedDict, total=False):
+    """The same for type checkers: what a call may name, with the types above."""
+
+    noise: str | NoiseProfile | PoissonGaussian
+    quality: str
+    prior: str | PathLike[str] | DiffusedPrior | None
+    steps: int | None
+    channel_axis: ChannelAxis
+    white: float | None
+    strength: float
+
+
+class Plan(NamedTuple):
+    """An image that has entered, its noise, and how it will be denoised."""
+
+    entered: Entered
+    noises: Noises  # of each channel
+    profile: NoiseProfile | None  # if that was given: then noise is correlated
+    settings: Settings
+    prior: Prior
+    report: NoiseReport | None
+    counts: Mapping[Index, PoissonGaussian] = MappingProxyType({})  # of each channel, if photons were counted
+
+    @property
+    def card(self) -> Mapping[str, Any]:
+        """Of the prior."""
+        return self.prior.card
+
+    @property
+    def unchanged(self) -> set[Index]:
+        """The channels in which no noise was found: they stay as they are, bit by bit."""
+        places = np.ndindex(self.entered.channels.shape[:-2])
+        models = () if self.report is None else self.report.models
+        return {place for place, model in zip(places, models, strict=False) if model == "none"}
+
+    def noises_of_planes(self, group: Group) -> list[Noise]:
+        """Of each plane of a group, grey levels being 0 to 1."""
+        if self.profile is None:
+            return self.entered.noises_of_planes(group, self.noises)
+        from heatprior.noise.levels import without_gaps  # noqa: PLC0415 (only for the noise of a camera)
+        from heatprior.noise.profiles import smooth_brightness  # noqa: PLC0415
+
+        noisy = with_all_or_no_channel_missing(self.entered.channels[group.place])
+        light = smooth_brightness(without_gaps(mix_channels(noisy, self.entered.mix[0] / self.entered.full)))
+        return [channel.on(light) for channel in self.profile.channels[group.channels.start : group.channels.stop]]
+
+    def denoise(self, entered: Entered | None = None, progress: Progress | None = None) -> NDArray[Any]:
+        """The image denoised; or another one of the same shape, with the same noise."""
+        entered = self.entered if entered is None else entered
+        if self.counts:
+            return self._denoise_counts(entered, progress)
+        count, done = len(list(entered.groups())) * len(entered.mix), 0
+
+        unchanged = self.unchanged
+
+        def denoise_group(group: Group, planes: list[FloatArray]) -> list[FloatArray]:
+            nonlocal done
+            if unchanged.issuperset((*group.image, c) for c in group.channels):
+                return planes
+            clean = []
+            for plane, noise in zip(planes, self.noises_of_planes(group), strict=True):
+                clean.append(self._denoise_plane(plane, noise, part_of(progress, done, count)))
+                done += 1
+            return clean
+
+        result = entered.apply(denoise_group)
+        for place in unchanged:
+            as_channels(result, entered.channel_axis)[place] = entered.channels[place]
+        return result
+
+    def _denoise_counts(self, entered: Entered, progress: Progress | None) -> NDArray[Any]:
+        """The same, of an image whose noise is made white first."""
+
+        def denoise_white(stabilised: FloatArray, sigma: FloatArray, white: float | None) -> FloatArray:
+            axis = None if entered.channel_axis is None else -3
+            image = stabilised[..., 0, :, :] if axis is None else stabilised
+            inner, strength = enter(image, channel_axis=axis, white=white), self.settings.strength
+            noises = {place: noise_of_levels(sigma[place] * strength, inner.full, is_map=True) for place in self.counts}
+            made = Plan(inner, noises, self.profile, self.settings, self.prior, None)
+            return as_channels(made.denoise(progress=progress), axis)
+
+        channels = entered.channels[..., : entered.colours, :, :]
+        result = np.empty(entered.pixels.shape, np.float32)
+        as_channels(result, entered.channel_axis)[..., : entered.colours, :, :] = denoise_counts(
+            channels, self.counts, denoise_white, self.settings.white
+        )
+        clean = entered._replace(pixels=result)
+        return entered.apply(lambda group, _: clean.planes(group))
+
+    def _denoise_plane(self, plane: FloatArray, noise: Noise, progress: Progress | None) -> FloatArray:
+        def denoise_turned(turned: FloatArray, noise: Noise, progress: Progress | None = None) -> FloatArray:
+            shape = (turned.shape[0], turned.shape[1])
+            pipeline = self.settings.pipeline(self.prior, shape, correlated=self.profile is not None)
+            return pipeline.denoise(turned, noise, progress=progress)
+
+        return average_symmetries(denoise_turned, PRESETS[self.settings.quality].symmetries)(
+            plane, noise, progress=progress
+        )
 
 
 class Denoised(NamedTuple):
@@ -50,51 +216,48 @@ def denoise(
     image: ArrayLike,
     sigma: ArrayLike | None = None,
     *,
-    noise: str | NoiseProfile = "auto",
+    noise: str | NoiseProfile | PoissonGaussian = "auto",
     quality: str = "default",
     prior: str | PathLike[str] | DiffusedPrior | None = None,
-    method: str = "hqs",
-    adapt: bool = False,
-    scales: int | None = None,
-    channel_axis: int | None = None,
+    steps: int | None = None,
+    channel_axis: ChannelAxis = None,
     white: float | None = None,
+    strength: float = 1.0,
     return_error: bool = False,
     progress: Progress | None = None,
 ) -> NDArray[Any] | DenoisedWithError:
-    """The image without its Gaussian noise of standard deviation `sigma`; same type, shape and units as it came.
+    """Remove Gaussian noise of standard deviation `sigma` from an image; same type, shape and units as it came.
 
     Parameters
     ----------
     image : array_like, (..., H, W)
         Integers of up to 32 bits, or floats; it may have one more axis, `channel_axis`. Axes in front are independent
         images. NaN and infinite pixels are missing: they have no influence, and are NaN in the result. A dask array is
-        denoised block by block when it is computed, by default at one scale: see docs/large.md.
+        denoised block by block when it is computed, with the same bits: see docs/large.md.
     sigma : array_like, optional
         In the units of the image: one number, one per channel, or a map, (H, W) or of the shape of the image. Without
-        it the noise is estimated, always with patch7 and mixture.
-    noise : str or NoiseProfile
+        it the noise is estimated; where none is found, the image is returned as it came.
+    noise : str, NoiseProfile or PoissonGaussian
         What kind of noise is estimated, as in `estimate_noise`, which reports what was found; or the profile of a
-        camera. Correlated noise is exact for mixtures; other priors take it for white noise of the same strength.
+        camera. Correlated noise is exact for mixtures; other priors take it for white noise of the same strength. Or
+        the gain and the read noise of counted photons, whose noise is made white first, as where it is found so.
     quality : {"default", "fast", "best"}
-        docs/quality.md says what they take and give.
+        Speed/quality preset; docs/quality.md says what they take and give.
     prior : str, path or DiffusedPrior, optional
         The name of a shipped prior, the path of one, or any `DiffusedPrior` on square patches or on whole images
-        (`ImagePrior`), instead of the one that belongs to the quality. "auto" blends that one with an adapted mixture
-        and with itself at one scale, as far as Stein's risk says it helps this image; it takes many times as long.
-    method : {"hqs", "eb"}
-        Half-quadratic splitting, or one step of empirical Bayes: faster, less good.
-    adapt : bool
-        Fit the prior to the image first, without any clean pixel, if it is a mixture: better, and slower.
-    scales : int, optional
-        At how many sizes the image is denoised, at most: 2 means at half its size as well, where patches see twice as
-        far, and low frequencies are taken from there. By default as many as the image holds; 1 with "eb".
+        (`ImagePrior`), instead of the one that belongs to the quality.
+    steps : 1, optional
+        One step of empirical Bayes at one scale, as in the paper, instead of half-quadratic splitting at several.
     channel_axis : int, optional
         Three channels are colours, decorrelated by an orthogonal mix. (Where their noise levels differ, the noise of
         the mixed channels is correlated; each gets its right variance, and the correlation is ignored.) A fourth that
-        is transparency, most of it opaque or clear, stays as it is. Any other number of channels: each by itself.
+        is transparency, most of it opaque or clear, stays as it is. Any other number of channels: each by itself. A
+        stack whose last axis is 3 or 4 long looks like colours: give () if it has none.
     white : float, optional
         The value that stands for full scale, which the prior needs to know: 255, 65535 or 1.0 by type or, where the
-        image does not fill that, found by likelihood and range, one for all images of a stack.
+        image does not fill that, found from its range, one for all images of a stack.
+    strength : float
+        Times what was found of the noise: less keeps more of the grain, more is smoother.
     return_error : bool
         Return a `DenoisedWithError`, which takes twice the time.
     progress : callable, optional
@@ -117,26 +280,89 @@ def denoise(
     >>> bool(np.std(denoised - clean) < 0.3 * np.std(noisy - clean))
     True
     """
-    options = Options(noise, quality, prior, method, adapt, scales, channel_axis, white)
+    settings = Settings(noise, quality, prior, steps, channel_axis, white, strength)
     if room := room_of(image):
-        if quality == "best" or return_error or options.profile is not None or prior == AUTO:
-            raise InvalidInputError(
-                "blocks are denoised by one prior at quality 'fast' or 'default', without a noise profile or errors"
-            )
-        given = prior_name(quality, density=adapt) if prior is None else prior
-        lazy: NDArray[Any] = room.denoise(
-            image, sigma, noise=noise, prior=given, method=method, adapt=adapt, scales=scales,
-            channel_axis=channel_axis, white=white,
-        )  # fmt: skip
+        if return_error:
+            raise InvalidInputError("errors are estimated for whole images; give a numpy array, or a crop")
+        lazy: NDArray[Any] = room.denoise(image, sigma, settings)
         return lazy
     if return_error:
-        return denoise_with_error(image, sigma, options, progress)
-    return denoise_and_report(image, sigma, options, progress).pixels
+        from heatprior.restoration.error_bars import denoise_with_error  # noqa: PLC0415 (it needs what is above)
+
+        return denoise_with_error(image, sigma, settings, progress)
+    return denoise_and_report(image, sigma, settings, progress).pixels
 
 
 def denoise_and_report(
-    image: ArrayLike, sigma: ArrayLike | None, options: Options, progress: Progress | None = None
+    image: ArrayLike, sigma: ArrayLike | None, settings: Settings, progress: Progress | None = None
 ) -> Denoised:
     """As `denoise`, together with what was found of the noise."""
-    plan, progress = planned(image, sigma, options, progress)
-    return Denoised(carried_out(plan, plan.pixels, progress), plan.report)
+    made, progress = plan(image, sigma, settings, progress)
+    return Denoised(made.denoise(progress=progress), made.report)
+
+
+def plan(
+    image: ArrayLike, sigma: ArrayLike | None, settings: Settings, progress: Progress | None = None
+) -> tuple[Plan, Progress | None]:
+    """The plan for an image, its noise estimated if `sigma` is None; and what is left of the progress."""
+    if sigma is not None and settings.noise != "auto":
+        raise InvalidInputError("noise is for images whose noise is estimated; leave out sigma, or noise")
+    if settings.strength != 1.0 and (sigma is not None or not isinstance(settings.noise, str)):
+        raise InvalidInputError("strength is for noise that is estimated; give sigma times that, or leave out strength")
+    entered = enter(image, channel_axis=settings.channel_axis, white=settings.white, sigma=sigma)
+    report: NoiseReport | None = None
+    noises: Noises = {}
+    counts: dict[Index, PoissonGaussian] = {}
+    profile = settings.profile and settings.profile.at(entered.full / type_white(entered.pixels))
+    if profile is not None:
+        check_profile(profile, entered.colours)
+    elif settings.counts is not None:
+        counts = dict.fromkeys(_colours(entered), settings.counts)
+        noises = {place: _noise_of_counts(entered, place, own) for place, own in counts.items()}
+    elif sigma is not None:
+        noises = entered.noises(sigma)
+    else:
+        from heatprior.noise.estimation import estimate_noise  # noqa: PLC0415 (a third of what there is to import)
+
+        estimating, progress = span_of(progress, 0.0, ESTIMATING_PART), span_of(progress, ESTIMATING_PART, 1.0)
+        report = estimate_noise(
+            entered.pixels, str(settings.noise), channel_axis=settings.channel_axis, white=entered.full,
+            progress=estimating,
+        )  # fmt: skip
+        places = np.ndindex(entered.channels.shape[:-2])
+        found = zip(places, report.channels, strict=True)
+        noises = {place: as_noise(np.asarray(channel.sigma * settings.strength)) for place, channel in found}
+        counts = _found_counts(entered, report)
+    prior = settings.find_prior(correlated=profile is not None)
+    return Plan(entered, noises, profile, settings, prior, report, counts), progress
+
+
+def _colours(entered: Entered) -> list[Index]:
+    """All channels but transparency."""
+    return [place for place in np.ndindex(entered.channels.shape[:-2]) if place[-1] < entered.colours]
+
+
+def _found_counts(entered: Entered, report: NoiseReport) -> dict[Index, PoissonGaussian]:
+    """What was found of counted photons, in the units of the image; nothing if some channel has other noise."""
+    places = np.ndindex(entered.channels.shape[:-2])
+    found = {place: channel.counts for place, channel in zip(places, report.channels, strict=True)}
+    own = {place: counts.scale(report.white) for place in _colours(entered) if (counts := found[place]) is not None}
+    return own if len(own) == len(_colours(entered)) else {}
+
+
+def _noise_of_counts(entered: Entered, place: Index, counts: PoissonGaussian) -> Noise:
+    """Of a channel, by its brightness, grey levels being 0 to 1."""
+    from heatprior.noise.levels import without_gaps  # noqa: PLC0415 (only for counts)
+    from heatprior.noise.profiles import smooth_brightness  # noqa: PLC0415
+
+    light = smooth_brightness(without_gaps(np.asarray(entered.channels[place], np.float32)))
+    return noise_of_levels(counts.sigma(light), entered.full, is_map=True)
+
+
+def check_profile(profile: NoiseProfile, colours: int) -> None:
+    """Refuse the profile of a camera with other channels."""
+    if len(profile.channels) != colours:
+        raise InvalidInputError(
+            f"the noise profile is for {len(profile.channels)} channels but the image has {colours}; give one "
+            "of images of this kind"
+        )

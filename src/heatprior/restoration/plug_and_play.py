@@ -18,18 +18,20 @@ from typing import NamedTuple, cast
 import numpy as np
 
 from heatprior.arrays import FloatArray
-from heatprior.kernels.grids import Grid
+from heatprior.errors import InvalidInputError
+from heatprior.kernels.patches import Grid
 from heatprior.kernels.row_bands import Progress, part_of
-from heatprior.noise_model import Noise
-from heatprior.priors.one_step import denoised_once
 from heatprior.priors.protocol import ImagePrior, Prior
-from heatprior.restoration.entry_checks import examine
-from heatprior.restoration.operators.applied import Counted, weighted
-from heatprior.restoration.operators.measurement import Data, Measurement
-from heatprior.restoration.operators.tikhonov import drawn_to_data, undetermined_part
-from heatprior.restoration.qualities import back_from_symmetry, in_symmetry
-from heatprior.restoration.recipes import Recipe, usual_scales
-from heatprior.restoration.splitting import METHODS, Between, check_holds_a_patch
+from heatprior.restoration.operators.measurement import (
+    Counted,
+    Data,
+    Measurement,
+    draw_to_data,
+    undetermined_part,
+    weighted,
+)
+from heatprior.restoration.pipeline import ONE_STEP, Pipeline, check_holds_a_patch
+from heatprior.restoration.presets import apply_symmetry, undo_symmetry
 
 START = 60 / 255  # the first noise level: ghosts in an image to begin with are as large as that
 TYPICAL = 30 / 255  # an image's error to begin with, about: what the data determine is judged by it
@@ -44,6 +46,9 @@ SYMMETRIES = 8  # of the square, one after the other
 SPREAD = 0.5  # root mean square of grey levels, before anything is known
 LEAST_SIGMA = 0.25 / 255  # of estimated noise: rounding alone leaves as much
 MOST_PATCHES = 4096  # whose density is taken for the energy
+TOLERANCE = 1e-4  # of the dot test, relative: single precision passes, an interpolation left out does not
+ISOMETRY_TOLERANCE = 1e-6  # of AᵀA x = c x, relative
+ROUNDS = 8  # of the power method, to a few per cent
 
 
 class RestoringStep(NamedTuple):
@@ -67,7 +72,7 @@ class RestoringStep(NamedTuple):
     >>> import numpy as np, heatprior as hp
     >>> seen = np.random.default_rng(0).random((32, 32)) < 0.5
     >>> steps = []
-    >>> _ = hp.restore(np.full((32, 32), 0.5), hp.Mask(seen), 0.02, prior="patch7", report=steps.append)
+    >>> _ = hp.restore(np.full((32, 32), 0.5), hp.operators.Mask(seen), 0.02, prior="patch7", report=steps.append)
     >>> steps[-1].step == steps[-1].steps, steps[-1].level < steps[1].level
     (True, True)
     """
@@ -119,10 +124,10 @@ class Restorer(NamedTuple):
     ) -> FloatArray:
         """The image (H, W), grey levels being 0 to 1, of which these data were measured; `sigma` is () or as data."""
         data, measurement, level = weighted(data, measurement, sigma)
-        check_holds_a_patch(np.empty(measurement.image_shape, bool), self.prior)
+        check_holds_a_patch(measurement.image_shape, self.prior)
         counted = Counted(measurement)
         nature = examine(counted.measurement)
-        if nature.is_turn:
+        if nature.is_isometry:
             image = counted.measurement.adjoint(data) / nature.norm**2
             z, levels = self._denoised(image, level / nature.norm, progress), np.array([level / nature.norm])
             self._tell(1, levels, z, data, counted, level)
@@ -150,7 +155,7 @@ class Restorer(NamedTuple):
                 misfit = data - measurement.forward(z)
             now = _Estimate(z, misfit)
             lead, last = now.carried_on(last or now, momentum), now
-            x = drawn_to_data(measurement, lead.image, lead.misfit, TRUST * (sigma / level) ** 2, PRECISION * level)
+            x = draw_to_data(measurement, lead.image, lead.misfit, TRUST * (sigma / level) ** 2, PRECISION * level)
             z = self._prior_step(x, level, number, measurement, part_of(progress, number, len(levels)))
         self._tell(len(levels), levels, z, data, counted, sigma)
         return z
@@ -166,28 +171,19 @@ class Restorer(NamedTuple):
         margin = min(size - 1, min(x.shape) - 1)
         symmetry = number % SYMMETRIES
         padded = np.pad(x, margin, mode="wrap" if measurement.is_cyclic else "reflect")
-        image = np.ascontiguousarray(in_symmetry(padded, symmetry), np.float32)
+        image = np.ascontiguousarray(apply_symmetry(padded, symmetry), np.float32)
         stride = min(STRIDE, size)
         grid = Grid(stride, number % stride)
 
-        def one_step(
-            image: FloatArray,
-            noise: Noise,
-            *,
-            prior: Prior,
-            progress: Progress | None,
-            between: Between | None,  # noqa: ARG001 (there is one step only)
-        ) -> FloatArray:
-            return denoised_once(prior, image, noise, progress, grid=grid)
-
-        recipe = Recipe(one_step, scales=usual_scales(self.prior, "hqs"))
-        result = recipe.follow(image, level, self.prior, progress).astype(np.float64)
-        return back_from_symmetry(result, symmetry)[margin : margin + x.shape[0], margin : margin + x.shape[1]]
+        height, width = image.shape
+        pipeline = Pipeline(self.prior, (height, width), ONE_STEP, margin=0, grids=(grid,))
+        result = pipeline.denoise(image, level, progress=progress).astype(np.float64)
+        return undo_symmetry(result, symmetry)[margin : margin + x.shape[0], margin : margin + x.shape[1]]
 
     def _denoised(self, image: FloatArray, sigma: float, progress: Progress | None) -> FloatArray:
         """As `hp.denoise` does."""
-        recipe = Recipe(METHODS["hqs"], scales=usual_scales(self.prior, "hqs"))
-        return recipe.follow(image.astype(np.float32), sigma, self.prior, progress)
+        pipeline = Pipeline(self.prior, (image.shape[0], image.shape[1]))
+        return pipeline.denoise(image.astype(np.float32), sigma, progress=progress)
 
     def _tell(
         self, step: int, levels: FloatArray, z: FloatArray, data: Data, counted: Counted, sigma: float
@@ -223,4 +219,44 @@ def _first_estimate(measurement: Measurement, data: Data, sigma: float) -> Float
     if measurement.first_guess is not None:
         return np.asarray(measurement.first_guess(data), np.float64)
     nothing = np.zeros(measurement.image_shape)
-    return drawn_to_data(measurement, nothing, data, (sigma / SPREAD) ** 2, PRECISION * START)
+    return draw_to_data(measurement, nothing, data, (sigma / SPREAD) ** 2, PRECISION * START)
+
+
+class Nature(NamedTuple):
+    """What was found."""
+
+    norm: float  # about the largest singular value of A
+    is_isometry: bool  # AᵀA is a multiple of the identity: Aᵀy is the image with white noise
+
+
+def examine(measurement: Measurement) -> Nature:
+    """Dot-test the adjoint, Re⟨A x, r⟩ = ⟨x, Aᵀ r⟩, refuse a wrong one, and find the norm of the operator."""
+    rng = np.random.default_rng(0)
+    image = rng.standard_normal(measurement.image_shape)
+    data = measurement.forward(image)
+    if not np.isfinite(data).all():
+        raise InvalidInputError("the operator gives NaN or infinite data for a finite image; mend it")
+    if not data.any():
+        raise InvalidInputError("the operator gives nothing but zeros; it says nothing about the image")
+    back = _dot_test(measurement, image, data, data)
+    noise = rng.standard_normal(data.shape) + (1j * rng.standard_normal(data.shape) if measurement.is_complex else 0.0)
+    _dot_test(measurement, image, data, noise)
+    strength = float(np.vdot(image, back).real / np.vdot(image, image).real)
+    if float(np.linalg.norm(back - strength * image)) <= ISOMETRY_TOLERANCE * float(np.linalg.norm(back)):
+        return Nature(float(np.sqrt(strength)), is_isometry=True)
+    for _ in range(ROUNDS):
+        back = measurement.adjoint(measurement.forward(back / np.linalg.norm(back)))
+    return Nature(float(np.sqrt(np.linalg.norm(back))), is_isometry=False)
+
+
+def _dot_test(measurement: Measurement, image: Data, data: Data, other: Data) -> Data:
+    """Aᵀ of `other`, where `data` are A of the image."""
+    back = measurement.adjoint(other)
+    one, two = np.vdot(other, data).real, np.vdot(image, back).real
+    allowed = TOLERANCE * float(np.linalg.norm(other) * np.linalg.norm(data))
+    if not abs(one - two) <= allowed:
+        raise InvalidInputError(
+            f"rmatvec is not the adjoint of matvec (dot test failed): ⟨Ax, r⟩ = {one:.6g} but ⟨x, Aᵀr⟩ = {two:.6g} "
+            "for random x and r; give the transpose of what matvec does"
+        )
+    return back

@@ -15,13 +15,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from heatprior.arrays import FloatArray
+from heatprior.border.entry import enter
 from heatprior.errors import InvalidInputError
-from heatprior.kernels.grids import Grid
-from heatprior.kernels.patches import extract
-from heatprior.pixels.inputs import as_pixels, as_white
+from heatprior.kernels.patches import Grid, extract
 from heatprior.priors.protocol import DiffusedPrior, ImagePrior, Posterior, Prior
-from heatprior.restoration.denoising_errors import denoise_with_error
-from heatprior.restoration.options import Options
+from heatprior.restoration.denoising import Settings
+from heatprior.restoration.error_bars import denoise_with_error
 from heatprior.zoo import as_prior
 
 LEAST_VARIANCE = 1e-12
@@ -48,7 +47,7 @@ def posterior_samples(
     rng: np.random.Generator,
     white: float | None = None,
 ) -> FloatArray:
-    """Draws of the clean image given a grey one with noise `sigma`.
+    """Draw the clean image from its posterior, given a grey one with noise `sigma`.
 
     Parameters
     ----------
@@ -61,7 +60,7 @@ def posterior_samples(
     prior : str, path or DiffusedPrior
         One of patches, a mixture, or a wavelet prior.
     rng : numpy.random.Generator
-        Where chance comes from.
+        Random number generator.
     white : float, optional
         As in `denoise`.
 
@@ -78,21 +77,24 @@ def posterior_samples(
     >>> hp.posterior_samples(noisy, 0.1, 3, rng=rng).shape
     (3, 32, 32)
     """
-    pixels = as_pixels(image)
+    entered = enter(image, white=white, sigma=sigma)
+    pixels = entered.pixels
     if pixels.ndim != 2 or np.isnan(pixels).any():
         raise InvalidInputError(f"the image has shape {pixels.shape} or holds NaN; expected a whole grey image (H, W)")
     if not 0 < sigma < np.inf:
         raise InvalidInputError(f"sigma is {sigma:g}; expected a positive number, in the units of the image")
     if count < 0:
         raise InvalidInputError(f"count is {count}; expected 0 or more")
-    full, model = as_white(white, pixels), as_prior(prior)
+    full, model = entered.full, as_prior(prior)
     if not hasattr(model, "posterior_sample"):
-        raise InvalidInputError("the prior has no posterior to draw from; take 'mixture', 'patch7' or 'wavelet'")
+        raise InvalidInputError(
+            "the prior has no posterior to draw from; take 'mixture', 'patch7' or 'wavelet-density'"
+        )
     grey = np.asarray(pixels, np.float64) / full
     if not model.patch_shape:
         drawn = [_of_whole_image(grey, sigma / full, model, rng) for _ in range(count)]
         return np.array(drawn).reshape(count, *grey.shape) * full
-    clean, error, _, _ = denoise_with_error(grey, sigma / full, Options(prior=prior, white=1.0))
+    clean, error, _, _ = denoise_with_error(grey, sigma / full, Settings(prior=prior, white=1.0))
     drawn = [clean + error * _deviation(grey, sigma / full, model, rng) for _ in range(count)]
     return np.array(drawn).reshape(count, *grey.shape) * full
 

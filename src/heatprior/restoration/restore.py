@@ -8,27 +8,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from heatprior.arrays import FloatArray
+from heatprior.arrays import ChannelAxis, FloatArray
+from heatprior.border.entry import Entered, Group, Noises, enter
+from heatprior.border.pixels import as_channels, axis_or_none
 from heatprior.errors import InvalidInputError
 from heatprior.kernels.row_bands import Progress, part_of
 from heatprior.noise.levels import estimate_sigma
-from heatprior.pixels.channels import ALONE, COLOUR
-from heatprior.pixels.inputs import (
-    as_channels,
-    as_noise_level,
-    as_pixels,
-    as_white,
-    integer_limits,
-    warn_of_unlikely_units,
-)
+from heatprior.noise_value import ConstantNoise
 from heatprior.priors.protocol import DiffusedPrior
 from heatprior.restoration.operators.linear import Linear
+from heatprior.restoration.operators.mask import Mask
 from heatprior.restoration.operators.measurement import Data, Measurement, Operator
 from heatprior.restoration.plug_and_play import LEAST_SIGMA, Report, Restorer
-from heatprior.restoration.qualities import QUALITIES
+from heatprior.restoration.presets import PRESETS
 from heatprior.zoo import as_prior
 
-COLOURS = len(COLOUR)
+LITTLE = 1 / 255  # of full scale: the noise of pixels that stay as they are
 
 
 def restore(
@@ -36,14 +31,14 @@ def restore(
     operator: Any,
     sigma: ArrayLike | None = None,
     *,
-    prior: str | PathLike[str] | DiffusedPrior = QUALITIES["default"].prior,
+    prior: str | PathLike[str] | DiffusedPrior = PRESETS["default"].prior,
     shape: tuple[int, int] | None = None,
-    channel_axis: int | None = None,
+    channel_axis: ChannelAxis = None,
     white: float | None = None,
     report: Report | None = None,
     progress: Progress | None = None,
 ) -> NDArray[Any]:
-    """The image x of which y = A x + Gaussian noise of standard deviation `sigma` was measured.
+    """Restore the image x of which y = A x + Gaussian noise of standard deviation `sigma` was measured.
 
     Parameters
     ----------
@@ -51,9 +46,9 @@ def restore(
         What the operator gave. NaN are data that were not measured. For `Blur`, `Mask` and `Downsample` it is an image
         as in `denoise`: of any type, with axes in front or a `channel_axis`. Else it is an array of as many numbers as
         A gives, complex if A is.
-    operator : Blur, Mask, Downsample, Fourier or linear operator
-        A: one of these, or anything that `scipy.sparse.linalg.aslinearoperator` takes: (data, pixels) of an image of
-        this `shape`, row by row. Its adjoint is tested first, and refused if wrong.
+    operator : an operator of `hp.operators`, or any linear operator
+        A: Blur, Mask, Downsample, Fourier, or anything that `scipy.sparse.linalg.aslinearoperator` takes: (data,
+        pixels) of an image of this `shape`, row by row. Its adjoint is tested first, and refused if wrong.
     sigma : array_like, optional
         A number, one per channel, or of the shape of y; in the units of y, and of the real and of the imaginary part if
         there are two. Where y is an image it is estimated if it is left out.
@@ -64,7 +59,7 @@ def restore(
     channel_axis : int, optional
         Of y, if that is an image: every channel is restored.
     white : float, optional
-        The value that stands for full scale of the image: by the type of y if that is an image, else 1.0.
+        The value that stands for full scale of the image: as in `denoise` if y is an image, else 1.0.
     report : callable, optional
         Called with a `RestoringStep` after each step, which takes a little longer.
     progress : callable, optional
@@ -83,7 +78,7 @@ def restore(
     >>> rng = np.random.default_rng(0)
     >>> seen = rng.random(x.shape) < 0.5
     >>> y = np.where(seen, x + 0.01 * rng.standard_normal(x.shape), 0.0)
-    >>> restored = hp.restore(y, hp.Mask(seen), 0.01)
+    >>> restored = hp.restore(y, hp.operators.Mask(seen), 0.01)
     >>> bool(np.abs(restored - x).mean() < 0.02)
     True
     """
@@ -94,7 +89,8 @@ def restore(
         return _from_data(values, described, sigma, channel_axis, white, restorer, progress)
     if values.dtype.kind == "c":
         raise InvalidInputError("y is complex but the operator gives real data; give its real part")
-    return _from_images(as_pixels(y), described, sigma, channel_axis, white, restorer, progress)
+    entered = enter(y, channel_axis=channel_axis, white=white, sigma=sigma)
+    return _from_image(entered, described, sigma, restorer, progress)
 
 
 def _as_operator(operator: Any, shape: tuple[int, int] | None) -> Operator:
@@ -112,13 +108,13 @@ def _from_data(
     y: Data,
     operator: Operator,
     sigma: ArrayLike | None,
-    channel_axis: int | None,
+    channel_axis: ChannelAxis,
     white: float | None,
     restorer: Restorer,
     progress: Progress | None,
 ) -> FloatArray:
     """Data that are no image: one image (H, W), float32 or float64."""
-    if channel_axis is not None:
+    if axis_or_none(channel_axis) is not None:
         raise InvalidInputError("channel_axis is for data that are an image; restore each channel by itself")
     if y.dtype.kind not in "iufc":
         raise InvalidInputError(f"y is of type {y.dtype}; expected numbers")
@@ -139,60 +135,63 @@ def _from_data(
     return np.asarray(result * full, np.float32 if y.dtype in (np.float32, np.complex64) else np.float64)
 
 
-def _from_images(
-    pixels: NDArray[Any],
-    operator: Operator,
-    sigma: ArrayLike | None,
-    channel_axis: int | None,
-    white: float | None,
-    restorer: Restorer,
-    progress: Progress | None,
+def _from_image(
+    entered: Entered, operator: Operator, sigma: ArrayLike | None, restorer: Restorer, progress: Progress | None
 ) -> NDArray[Any]:
-    """Every image by itself, channel by channel, colours mixed first: mixing and measuring change places."""
-    channels = as_channels(pixels, channel_axis)
-    measurement = operator.on(channels.shape[-2:])
-    full = as_white(white, pixels)
-    if sigma is None:
-        found = estimate_sigma(_seen(pixels, channel_axis, measurement), channel_axis=channel_axis, white=full).sigma
-        levels = np.maximum(found, LEAST_SIGMA * full).reshape(channels.shape[:-2])[..., None, None]
-    else:
-        levels = as_noise_level(sigma, pixels, channel_axis, full)
-        warn_of_unlikely_units(levels, pixels, full)
-    levels = np.broadcast_to(levels, channels.shape)
-    mix = COLOUR if channel_axis is not None and channels.shape[-3] == COLOURS else ALONE
-    jobs = [
-        (*index, slice(first, first + len(mix)))
-        for index in np.ndindex(channels.shape[:-3])
-        for first in range(0, channels.shape[-3], len(mix))
-    ]
-    results = None
-    for number, job in enumerate(jobs):
-        own = channels[job].astype(np.float64) / full
-        parts = []
-        for d, weights in enumerate(mix):
-            noise = _mixed_levels(levels[job], weights / full)
-            part = part_of(progress, number * len(mix) + d, len(jobs) * len(mix))
-            parts.append(restorer.restore(np.tensordot(weights, own, axes=1), measurement, noise, part))
-        image = np.tensordot(np.linalg.inv(mix) * full, np.stack(parts), axes=1)
-        if results is None:
-            results = np.empty((*channels.shape[:-2], *image.shape[-2:]), pixels.dtype)
-        results[job] = np.clip(np.rint(image), *integer_limits(pixels.dtype)) if pixels.dtype.kind != "f" else image
-    assert results is not None
-    return results[..., 0, :, :] if channel_axis is None else np.moveaxis(results, -3, channel_axis)
+    """Every image by itself, plane by plane: mixing colours and measuring commute."""
+    measurement = operator.on(entered.channels.shape[-2:])
+    noises = _estimate(entered, measurement) if sigma is None else entered.noises(sigma)
+    count, done = len(list(entered.groups())) * len(entered.mix), 0
+
+    def restore_group(group: Group, planes: list[FloatArray]) -> list[FloatArray]:
+        nonlocal done
+        restored = []
+        for plane, noise in zip(planes, entered.noises_of_planes(group, noises), strict=True):
+            part, levels = part_of(progress, done, count), noise.rows(slice(None))
+            restored.append(restorer.restore(plane.astype(np.float64), measurement, levels, part))
+            done += 1
+        return restored
+
+    return entered.apply(restore_group, keep_gaps=False)
 
 
-def _mixed_levels(levels: FloatArray, weights: FloatArray) -> FloatArray:
-    """sqrt(Σ_c weights_c² sigma_c²), one number if it is the same everywhere; `levels` are (c, h, w)."""
-    if levels.strides[-2:] == (0, 0) or levels[0].size == 1:
-        levels = levels[:, :1, :1]
-    mixed = np.sqrt(np.tensordot(np.square(weights), np.square(levels), axes=1))
-    return np.asarray(mixed[0, 0] if mixed.size == 1 else mixed)
+def _estimate(entered: Entered, measurement: Measurement) -> Noises:
+    """One level for each channel, from what was seen of it."""
+    pixels, axis = entered.pixels, entered.channel_axis
+    if measurement.blind is not None:
+        values = entered.channels.astype(np.float32)
+        values[..., measurement.blind] = np.nan
+        pixels = values[..., 0, :, :] if axis is None else np.moveaxis(values, -3, axis)
+    found = np.asarray(estimate_sigma(pixels, channel_axis=axis, white=entered.full).sigma) / entered.full
+    levels = np.maximum(found, LEAST_SIGMA).reshape(entered.channels.shape[:-2])
+    return {place: ConstantNoise(float(levels[place])) for place in np.ndindex(levels.shape)}
 
 
-def _seen(pixels: NDArray[Any], channel_axis: int | None, measurement: Measurement) -> NDArray[Any]:
-    """The image with NaN where nothing was seen, to estimate its noise."""
-    if measurement.blind is None:
-        return pixels
-    values = as_channels(pixels, channel_axis).astype(np.float32)
-    values[..., measurement.blind] = np.nan
-    return np.moveaxis(values, -3, channel_axis) if channel_axis is not None else values[..., 0, :, :]
+def fill_in(
+    image: ArrayLike,
+    spoilt: NDArray[np.bool_] | None,
+    sigma: ArrayLike | None = None,
+    *,
+    channel_axis: ChannelAxis = None,
+    white: float | None = None,
+    **options: Any,
+) -> NDArray[Any]:
+    """The image with new pixels where `spoilt` (H, W) is true, and where it is NaN; `options` are those of `restore`.
+
+    All others stay exactly as they are, unless the noise level `sigma` is given: then their noise is removed too.
+    """
+    entered = enter(image, channel_axis=channel_axis, white=white)
+    values, shape = entered.pixels, entered.channels.shape[-2:]
+    missing = np.isnan(values) if values.dtype.kind == "f" else np.zeros(values.shape, bool)
+    if spoilt is not None:
+        if spoilt.shape != shape:
+            raise InvalidInputError(f"the mask has shape {spoilt.shape} but the image {shape}; expected the same")
+        if spoilt.all():
+            raise InvalidInputError("the mask leaves no valid pixel; it must be black where the image is to be kept")
+        as_channels(missing, channel_axis)[...] |= spoilt
+    if not missing.any():
+        raise InvalidInputError("no pixel is missing; give a mask that is white where something is to be filled in")
+    seen = np.ones(shape, bool) if spoilt is None else ~spoilt
+    level = LITTLE * entered.full if sigma is None else sigma
+    filled = restore(values, Mask(seen), level, channel_axis=channel_axis, white=entered.full, **options)
+    return np.where(missing, filled, values).astype(values.dtype) if sigma is None else filled

@@ -9,7 +9,7 @@ p by little, since images differ more in texture than that, so the noise is esti
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, sqrt
 from os import PathLike
@@ -20,10 +20,12 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import ArrayLike
 
 from heatprior.arrays import FloatArray
-from heatprior.errors import InvalidInputError, PriorFileError
+from heatprior.border.entry import enter
+from heatprior.border.pixels import in_unit_range
+from heatprior.errors import InvalidInputError
 from heatprior.noise.levels import clipping, estimate_sigma
-from heatprior.pixels.inputs import as_pixels, as_white, in_unit_range
 from heatprior.priors.protocol import DiffusedPrior
+from heatprior.priors.tables import TableOverSigma, read_table
 from heatprior.zoo import as_prior
 
 CARD_ENTRY = "photographs"
@@ -101,14 +103,15 @@ def surprise(
     >>> hp.surprise(noisy, 0.05).noise > 1.5  # twice as much as was told
     True
     """
-    pixels = as_pixels(image)
+    entered = enter(image, white=white, sigma=sigma)
+    pixels = entered.pixels
     if pixels.ndim != 2:
         raise InvalidInputError(f"the image has shape {pixels.shape}; expected one grey image (H, W)")
     if not 0 < sigma < np.inf:
         raise InvalidInputError(f"sigma is {sigma:g}; expected a positive number, in the units of the image")
-    full, model = as_white(white, pixels), as_prior(prior)
+    full, model = entered.full, as_prior(prior)
     grey, level = in_unit_range(pixels, full), sigma / full
-    quantiles = Photographs.on(model.card).quantiles(level)
+    quantiles = np.array(read_quantiles(model.card).at(level))
     p = np.interp(log_densities(grey, level, model), quantiles, PARTS, left=0.0, right=1.0)
     known = p[np.isfinite(p)]
     if not known.size:
@@ -133,31 +136,19 @@ def log_densities(image: FloatArray, sigma: float, prior: DiffusedPrior, most: i
     return result
 
 
-@dataclass(frozen=True)
-class Photographs:
-    """Quantiles of the log-density of noisy patches of photographs, (sigmas, PARTS), by noise level, ascending."""
+def read_quantiles(card: Mapping[str, Any]) -> TableOverSigma:
+    """Quantiles of the log-density of noisy patches of photographs, a column for each of PARTS, from a prior's card."""
 
-    sigmas: FloatArray
-    table: FloatArray
+    def make(sigmas: tuple[float, ...], rows: tuple[Sequence[float], ...]) -> TableOverSigma:
+        quantiles = np.array(rows, np.float64)
+        if quantiles.shape != (len(sigmas), len(PARTS)) or not (np.diff(quantiles, axis=1) >= 0).all():
+            raise InvalidInputError(f"quantiles are {quantiles.shape}, or not ascending")
+        return TableOverSigma(sigmas, tuple(map(tuple, quantiles.T.tolist())))
 
-    @classmethod
-    def on(cls, card: Mapping[str, Any]) -> Photographs:
-        """What a prior's card says."""
-        entry = card.get(CARD_ENTRY)
-        if entry is None:
-            raise InvalidInputError("the prior's card does not say what photographs give; take the prior 'mixture'")
-        try:
-            sigmas, table = (np.array(entry[key], np.float64) for key in ("sigmas", "quantiles"))
-        except (KeyError, TypeError, ValueError) as error:
-            raise PriorFileError(f'"{CARD_ENTRY}" of the prior\'s card: {error}') from error
-        if table.shape != (sigmas.size, len(PARTS)) or not (np.diff(table, axis=1) >= 0).all():
-            raise PriorFileError(f'"{CARD_ENTRY}" of the prior\'s card: quantiles are {table.shape}, or not ascending')
-        return cls(sigmas, table)
-
-    def quantiles(self, sigma: float) -> FloatArray:
-        """At one noise level, straight in log sigma between those of the table: (PARTS,)."""
-        place = np.log(sigma)
-        return np.array([np.interp(place, np.log(self.sigmas), column) for column in self.table.T])
+    found = read_table(card, CARD_ENTRY, ("sigmas", "quantiles"), make)
+    if found is None:
+        raise InvalidInputError("the prior's card has no quantiles of photographs; use the prior 'mixture'")
+    return found
 
 
 def _as_map(p: FloatArray, shape: tuple[int, ...]) -> FloatArray:

@@ -12,8 +12,8 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor
 
-from heatprior.kernels.grids import EVERY, Grid
-from heatprior.torch.chunks import recomputed
+from heatprior.kernels.patches import EVERY, Grid
+from heatprior.torch.module import recompute
 
 PATCHES = 1 << 15  # of a band, about
 
@@ -21,33 +21,35 @@ ChangesOfPatches = Callable[[Tensor, Tensor], Tensor]  # (n, a), () or (n,) → 
 WeightedChanges = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]  # the same → changes and their weights, (n, a)
 
 
-def averaged(change: ChangesOfPatches, images: Tensor, sigma: Tensor, size: int, grid: Grid = EVERY) -> Tensor:
-    """The mean, over the b×b patches on a grid that hold a pixel, of their changes; as `summed`."""
+def average(change: ChangesOfPatches, images: Tensor, sigma: Tensor, size: int, grid: Grid = EVERY) -> Tensor:
+    """The mean, over the b×b patches on a grid that hold a pixel, of their changes; as `sum_changes`."""
     counts = [_patches_that_hold(length, size, grid, images) for length in images.shape[-2:]]
-    return summed(change, images, sigma, size, grid) / (counts[0][:, None] * counts[1])
+    return sum_changes(change, images, sigma, size, grid) / (counts[0][:, None] * counts[1])
 
 
-def averaged_by_weight(change: WeightedChanges, images: Tensor, sigma: Tensor, size: int, grid: Grid = EVERY) -> Tensor:
-    """The same where every pixel of a patch counts by its weight."""
+def average_by_weight(change: WeightedChanges, images: Tensor, sigma: Tensor, size: int, grid: Grid = EVERY) -> Tensor:
+    """The mean of the changes where every pixel of a patch counts by its weight."""
 
     def both(y: Tensor, levels: Tensor) -> Tensor:
         changes, weights = change(y, levels)
         return torch.cat([weights * changes, weights], -1)
 
-    total, counted = _summed(both, images, sigma, size, grid, 2).unbind(1)
+    total, counted = _sum_channels(both, images, sigma, size, grid, 2).unbind(1)
     return total / counted
 
 
-def summed(change: ChangesOfPatches, images: Tensor, sigma: Tensor, size: int, grid: Grid = EVERY) -> Tensor:
+def sum_changes(change: ChangesOfPatches, images: Tensor, sigma: Tensor, size: int, grid: Grid = EVERY) -> Tensor:
     """The sum, over the b×b patches on a grid that hold a pixel, of their changes: images (N, H, W).
 
     `sigma` is (1 or N, 1 or H, 1 or W).
     """
-    return _summed(change, images, sigma, size, grid, 1)[:, 0]
+    return _sum_channels(change, images, sigma, size, grid, 1)[:, 0]
 
 
-def _summed(change: ChangesOfPatches, images: Tensor, sigma: Tensor, size: int, grid: Grid, channels: int) -> Tensor:
-    """Of several channels at once, one after the other in what `change` gives: (N, C, H, W)."""
+def _sum_channels(
+    change: ChangesOfPatches, images: Tensor, sigma: Tensor, size: int, grid: Grid, channels: int
+) -> Tensor:
+    """The sum for several channels at once, one after the other in what `change` returns: (N, C, H, W)."""
     count, height, width = images.shape
     last = height - size + 1
     band = max(1, min(last, PATCHES // (count * (width - size + 1))))
@@ -75,7 +77,7 @@ def _summed(change: ChangesOfPatches, images: Tensor, sigma: Tensor, size: int, 
         if not rows:
             total = torch.zeros_like(pixels)[:, None].repeat(1, channels, 1, 1)
         else:
-            total = of_band(pixels, noise, rows) if band == last else recomputed(of_band, pixels, noise, rows)
+            total = of_band(pixels, noise, rows) if band == last else recompute(of_band, pixels, noise, rows)
         done = total.shape[2] - shared
         total = torch.cat([total[:, :, :shared] + carried, total[:, :, shared:]], 2)
         finished.append(total[:, :, :done])
@@ -94,19 +96,19 @@ def noise_of_patches(sigma: Tensor, patches: Tensor, size: int) -> Tensor:
 
 
 def starts(length: int, size: int, grid: Grid) -> list[int]:
-    """As `Grid.starts`, in plain Python, which torch.compile takes for constants."""
+    """`Grid.starts` in plain Python, whose results torch.compile takes for constants."""
     last = length - size
     return sorted({0, *range(grid.offset, last + 1, grid.stride), last})
 
 
 def _numbers(rows: list[int], columns: list[int], width: int, device: torch.device) -> Tensor:
-    """Of the patches that begin in these rows and columns, among all, `width` in a row: (n,)."""
+    """The numbers of the patches that begin in these rows and columns, among all, `width` in a row: (n,)."""
     first = torch.tensor(rows, device=device)[:, None] * width
     return (first + torch.tensor(columns, device=device)).reshape(-1)
 
 
 def _patches_that_hold(length: int, size: int, grid: Grid, like: Tensor) -> Tensor:
-    """How many of the patches hold each of `length` pixels in a row."""
+    """The number of patches that hold each of `length` pixels in a row."""
     pixel = torch.arange(length, device=like.device)[:, None]
     begin = torch.tensor(starts(length, size, grid), device=like.device)
     nearest = torch.searchsorted(begin, pixel, right=True) - torch.searchsorted(begin, pixel - size, right=True)

@@ -14,19 +14,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from heatprior.kernels.grids import EVERY, Grid
+from heatprior.kernels.patches import EVERY, Grid
 from heatprior.priors.gaussian_mixture import GaussianMixturePrior
-from heatprior.torch.arguments import Sigma, as_sigma
-from heatprior.torch.averaging import averaged_by_weight
-from heatprior.torch.chunks import in_chunks
+from heatprior.torch.averaging import average_by_weight
 from heatprior.torch.experts import LOG_2PI
-from heatprior.torch.module import Posterior, PriorModule
-from heatprior.torch.patchwise import on_patches
-from heatprior.torch.rotations import turned
+from heatprior.torch.module import Posterior, PriorModule, Sigma, as_sigma, in_chunks, on_patches, turn
 
 
 class _Model(NamedTuple):
-    """What the parameters stand for, in one type."""
+    """The quantities that the parameters stand for, in one type."""
 
     axes: Tensor  # (K, d, a)
     variances: Tensor  # c_g λ_kd, (K, G, d)
@@ -36,12 +32,12 @@ class _Model(NamedTuple):
         """Along the axes of each shape, (n, K, d)."""
         return (y @ self.axes.flatten(0, 1).mT).unflatten(-1, self.axes.shape[:2])
 
-    def widened(self, sigma: Tensor) -> Tensor:
+    def widen(self, sigma: Tensor) -> Tensor:
         """Variances of noisy responses: (K, G, d), or (n, K, G, d) for one noise level per patch."""
         return self.variances + sigma[..., None, None, None] ** 2
 
     def logarithms(self, u: Tensor, variances: Tensor) -> Tensor:
-        """Of the weighted densities of the components, (n, K, G)."""
+        """Log-densities of the weighted components, (n, K, G)."""
         constants = self.log_weights - 0.5 * (variances.log() + LOG_2PI).sum(-1)
         return constants - 0.5 * over_contrasts(u**2, 1.0 / variances)
 
@@ -85,7 +81,7 @@ class MixtureModule(PriorModule):
         turns, variances, logits, contrasts = (
             tensor.detach().cpu().double()
             for tensor in (
-                turned(self.turns, self.angles),
+                turn(self.turns, self.angles),
                 self.log_variances.exp(),
                 self.logits,
                 self.log_contrasts.exp(),
@@ -103,7 +99,7 @@ class MixtureModule(PriorModule):
         """log f(y, t) of patches (..., a) without their brightness: (...)."""
 
         def function(model: _Model, y: Tensor, sigma: Tensor) -> tuple[Tensor]:
-            return (model.logarithms(model.responses(y), model.widened(sigma)).flatten(1).logsumexp(-1),)
+            return (model.logarithms(model.responses(y), model.widen(sigma)).flatten(1).logsumexp(-1),)
 
         return on_patches(self, "log_prob", function, y, sigma)[0]
 
@@ -111,7 +107,7 @@ class MixtureModule(PriorModule):
         """∇ log f(y, t) = −Σ_kg P(k, g | y) (c_g Σ_k + sigma² Id)⁻¹ y, (..., a)."""
 
         def function(model: _Model, y: Tensor, sigma: Tensor) -> tuple[Tensor]:
-            u, variances = model.responses(y), model.widened(sigma)
+            u, variances = model.responses(y), model.widen(sigma)
             parts = _parts(model.logarithms(u, variances))
             return (-(over_axes(parts, 1.0 / variances) * u).flatten(1) @ model.axes.flatten(0, 1),)
 
@@ -121,7 +117,7 @@ class MixtureModule(PriorModule):
         """Mean and variance, pixel by pixel, of the clean patches: (..., a) each; over all shapes."""
 
         def function(model: _Model, y: Tensor, sigma: Tensor) -> tuple[Tensor, Tensor]:
-            u, variances = model.responses(y), model.widened(sigma)
+            u, variances = model.responses(y), model.widen(sigma)
             parts = _parts(model.logarithms(u, variances))
             noise = sigma[..., None, None, None] ** 2 / variances  # part of a response that is noise
             axes = model.axes.flatten(0, 1)
@@ -161,7 +157,7 @@ class MixtureModule(PriorModule):
 
         def change(y: Tensor, sigma: Tensor) -> tuple[Tensor, Tensor]:
             y = y - y.mean(-1, keepdim=True)
-            u, variances = model.responses(y), model.widened(sigma)
+            u, variances = model.responses(y), model.widen(sigma)
             logs = model.logarithms(u, variances)  # (n, K, G)
             peaks = logs.amax(-1)
             shares = (peaks - peaks.amax(-1, keepdim=True)).exp()
@@ -176,18 +172,18 @@ class MixtureModule(PriorModule):
             return changes, weights
 
         most = self.at_once(self.numbers("changes", sigma), images.device)
-        return averaged_by_weight(in_parts, images, sigma, self.size, grid)
+        return average_by_weight(in_parts, images, sigma, self.size, grid)
 
     def model(self, dtype: torch.dtype) -> _Model:
-        """What the parameters stand for."""
-        axes = turned(self.turns, self.angles) @ self.basis
+        """The quantities that the parameters stand for, in one type."""
+        axes = turn(self.turns, self.angles) @ self.basis
         variances = (self.log_contrasts[:, None] + self.log_variances[:, None, :]).exp()
         return _Model(
             *(x.to(dtype) for x in (axes, variances, self.logits.flatten().log_softmax(0).view_as(self.logits)))
         )
 
     def numbers(self, name: str, levels: Tensor) -> int:
-        """How many numbers a patch takes: one for each axis of each shape, or of each component."""
+        """How much memory a patch takes, in numbers: one for each axis of each shape, or of each component."""
         responses = int(self.log_variances.numel())
         several = name == "posterior" or levels.numel() > 1
         return max(responses * len(self.log_contrasts) if several else responses, self.size**4)

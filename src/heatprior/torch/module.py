@@ -1,26 +1,35 @@
-"""What all modules share: they are the priors of the library, and turn back into them.
+"""What all modules share: they are made from the priors of the library, and turn back into them.
 
-Parameters are float64 as loaded, and none asks for a gradient until the user says so (`requires_grad_()`). What acts on
-patches computes in the type of the parameters and answers in that of the patches; what acts on images computes in that
-of the images. Where no gradient is asked for, on the CPU, the compiled kernels of the library do the work.
+Parameters are float64 as loaded, and none requires a gradient until the user asks for it (`requires_grad_()`). Methods
+on patches compute in the type of the parameters and return the type of the patches; those on images compute in the type
+of the images. Where no gradient is wanted, on the CPU, the compiled kernels of the library do the work.
 """
 
 from __future__ import annotations
 
+import warnings
 from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import replace
 from os import PathLike
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
+import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.autograd import forward_ad
+from torch.utils.checkpoint import checkpoint
 
-from heatprior.kernels.grids import EVERY, Grid
-from heatprior.restoration.recipes import usual_scales
-from heatprior.torch import compiled
-from heatprior.torch.arguments import Sigma, as_levels, check_images
-from heatprior.torch.scales import Crossovers
-from heatprior.torch.splitting import Recipe, SplittingSchedule, check_method, denoise_images
+from heatprior.arrays import FloatArray
+from heatprior.errors import InvalidInputError
+from heatprior.kernels.patches import EVERY, Grid
+from heatprior.restoration.denoising import denoise
+from heatprior.restoration.pipeline import MOST_SCALES
+from heatprior.torch.denoising import Crossovers, Recipe, SplittingSchedule, check_steps, denoise_images
 
+Sigma: TypeAlias = float | Tensor
+Function = Callable[[Tensor, Tensor], tuple[Tensor, ...]]
+LEAST, MOST = 1e-6, 10.0  # noise levels that the library denoises images of
 CACHE, MEMORY = 1 << 19, 1 << 25  # numbers of a chunk, on the CPU and elsewhere
 
 
@@ -75,7 +84,7 @@ class PriorModule(nn.Module):
 
     @abstractmethod
     def changes(self, images: Tensor, sigma: Tensor, grid: Grid = EVERY) -> Tensor:
-        """By how much one step of empirical Bayes changes images (N, H, W); sigma is (1 or N, 1, 1) or maps.
+        """The change of images (N, H, W) in one step of empirical Bayes; sigma is (1 or N, 1, 1) or maps.
 
         Patches that overlap are averaged: all of them, or those that lie on a `grid`.
         """
@@ -84,29 +93,27 @@ class PriorModule(nn.Module):
         """argmin_x −gamma log f(x, t) + ½ ‖x − y‖² of whole images (..., H, W); None where no closed form is known."""
         return None
 
-    def denoise(self, x: Tensor, sigma: Sigma, method: str = "hqs", scales: int | None = None) -> Tensor:
-        """Images (B, C, H, W), grey levels scaled to [0, 1], without their noise: of the same shape and type.
+    def denoise(self, x: Tensor, sigma: Sigma, steps: int | None = None) -> Tensor:
+        """Denoise images (B, C, H, W), grey levels scaled to [0, 1]: of the same shape and type.
 
         `sigma` is the standard deviation of the noise: a number, one per image (B,) or (B, 1, 1, 1), or a map that
-        broadcasts to the images. `method` is "eb", the posterior means of all patches averaged, or "hqs", that in
-        several steps at falling levels. `scales` says at how many the image is denoised; all it holds by default.
-        All as `heatprior.denoise`. Three channels are colours.
+        broadcasts to the images. `steps=1` averages the posterior means of all patches once; else that is done in
+        several steps at falling levels, and at several scales. As `heatprior.denoise`. Three channels are colours.
         """
-        check_method(method, scales)
+        check_steps(steps)
         check_images(x, self.size)
         levels = as_levels(sigma, x)
-        if x.dtype == torch.float32 and compiled.may_do(self, x, levels) and compiled.covers(levels):
-            return compiled.denoised(self.to_prior(), x, levels, method, scales)
-        schedule = self.schedule if method == "hqs" else None
-        most = scales or usual_scales(self._prior, method)
+        if x.dtype == torch.float32 and can_use_library(self, x, levels) and library_covers(levels):
+            return denoise_by_library(self.to_prior(), x, levels, steps)
+        schedule, most = (None, 1) if steps == 1 else (self.schedule, MOST_SCALES if self._prior.patch_shape else 1)
         return denoise_images(self.changes, x, levels, Recipe(schedule, most, self.size, self.crossovers, self.between))
 
-    def forward(self, x: Tensor, sigma: Sigma, method: str = "hqs", scales: int | None = None) -> Tensor:
+    def forward(self, x: Tensor, sigma: Sigma, steps: int | None = None) -> Tensor:
         """As `denoise`."""
-        return self.denoise(x, sigma, method, scales)
+        return self.denoise(x, sigma, steps)
 
     def at_once(self, numbers: int, device: torch.device) -> int:
-        """How many patches (or responses) a chunk may hold if each takes so many numbers."""
+        """The number of patches (or responses) in a chunk if each takes so many numbers."""
         return max(1, (self.room or (CACHE if device.type == "cpu" else MEMORY)) // numbers)
 
     def to_prior(self) -> Any:
@@ -118,10 +125,7 @@ class PriorModule(nn.Module):
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the prior as a file that `heatprior.load` reads, `card` included."""
-        prior = self.to_prior()
-        prior.card.clear()
-        prior.card.update(self.card)
-        prior.save(path)
+        replace(self.to_prior(), card=self.card).save(path)
 
     def _state(self) -> list[Tensor]:
         return [tensor.detach().to("cpu", torch.float64, copy=True) for tensor in self.state_dict().values()]
@@ -133,3 +137,201 @@ class PriorModule(nn.Module):
 
     def _add_buffer(self, name: str, values: Any, *, persistent: bool = True) -> None:
         self.register_buffer(name, torch.tensor(values, dtype=torch.float64), persistent=persistent)
+
+
+# The arguments of modules, checked at the border: patches, images, and noise levels that fit them.
+
+
+def check_patches(y: Tensor, size: int) -> None:
+    """Check that patches are floats (..., size²)."""
+    _check_type(y, "patches")
+    if y.ndim == 0 or y.shape[-1] != size**2:
+        raise InvalidInputError(
+            f"patches have {y.shape[-1] if y.ndim else 1} pixels but this prior acts on {size**2} ({size}×{size}); "
+            f"extract them with size={size}"
+        )
+
+
+def check_images(x: Tensor, size: int) -> None:
+    """Check that images are floats (B, C, H, W), no side shorter than a patch."""
+    _check_type(x, "images")
+    if x.ndim != 4:
+        raise InvalidInputError(f"images have shape {tuple(x.shape)}; expected (B, C, H, W)")
+    if min(x.shape[-2:]) < size:
+        raise InvalidInputError(
+            f"the images are {x.shape[-2]}×{x.shape[-1]} pixels but the prior acts on patches of {size}×{size}; "
+            "give larger images, or a prior on smaller patches"
+        )
+
+
+def as_sigma(sigma: Sigma, like: Tensor, shape: torch.Size) -> Tensor:
+    """A noise level, (), or one per patch, (*shape), in the type of `like`."""
+    values = _as_tensor(sigma, like).to(like.dtype)
+    if values.numel() == 1:
+        return values.reshape(())
+    try:
+        return values.broadcast_to(shape)
+    except RuntimeError as error:
+        raise InvalidInputError(
+            f"sigma has shape {tuple(values.shape)} but the patches are {tuple(shape)}; give one number, or one each"
+        ) from error
+
+
+def as_levels(sigma: Any, x: Tensor) -> Tensor:
+    """Noise levels of images (B, C, H, W), with four axes that broadcast to theirs.
+
+    A number, or a tensor with one; (B,) one per image; (H, W) one map for all; (B, 1, 1, 1), (B, 1, H, W) and whatever
+    else of four axes fits. Where B = H = W, (B,) is one per image.
+    """
+    values = _as_tensor(sigma, x)
+    if values.numel() == 1:
+        return values.reshape(1, 1, 1, 1)
+    fits = values.ndim == 4 and all(n in (1, m) for n, m in zip(values.shape, x.shape, strict=True))
+    if fits:
+        return values
+    if values.shape == x.shape[:1]:
+        return values[:, None, None, None]
+    if values.shape == x.shape[-2:]:
+        return values[None, None]
+    raise InvalidInputError(
+        f"sigma has shape {tuple(values.shape)} but the images {tuple(x.shape)}; expected a number, ({x.shape[0]},), "
+        f"({x.shape[0]}, 1, 1, 1), or a map such as {tuple(x.shape[-2:])} or {tuple(x.shape)}"
+    )
+
+
+def _as_tensor(sigma: Any, like: Tensor) -> Tensor:
+    if isinstance(sigma, Tensor):
+        return sigma.to(like.device)
+    exact = torch.float64 if like.device.type == "cpu" else like.dtype  # some devices have no float64
+    values = torch.as_tensor(sigma, device=like.device, dtype=exact)
+    if not bool(((values >= 0) & values.isfinite()).all()):
+        raise InvalidInputError(f"sigma is {sigma}; expected a finite number ≥ 0, for images scaled to [0, 1]")
+    return values
+
+
+def _check_type(tensor: Any, what: str) -> None:
+    if not isinstance(tensor, Tensor) or tensor.dtype not in (torch.float32, torch.float64):
+        kind = tensor.dtype if isinstance(tensor, Tensor) else type(tensor).__name__
+        raise InvalidInputError(f"{what} are {kind}; expected a tensor of float32 or float64, scaled to [0, 1]")
+
+
+# Closed forms on patches, in chunks of bounded memory.
+
+
+def in_chunks(function: Function, y: Tensor, sigma: Tensor, most: int) -> tuple[Tensor, ...]:
+    """Call function(y, sigma) for y (n, ...) and sigma () or (n,), at most `most` rows at a time: tensors (n, ...).
+
+    With gradients a chunk keeps only its input, and is computed again in the backward pass.
+    """
+    if len(y) <= most:
+        return function(y, sigma)
+    parts = [
+        recompute(function, some, sigma if sigma.ndim == 0 else sigma[first : first + most])
+        for first, some in zip(range(0, len(y), most), y.split(most), strict=True)
+    ]
+    return tuple(torch.cat(columns) for columns in zip(*parts, strict=True))
+
+
+def recompute(function: Callable[..., Any], *tensors: Tensor) -> Any:
+    """Call function(*tensors), keeping only the tensors for the backward pass, which computes the rest again."""
+    if not torch.is_grad_enabled():
+        return function(*tensors)
+    return checkpoint(function, *tensors, use_reentrant=False, preserve_rng_state=False)
+
+
+def on_patches(
+    module: Any, name: str, function: Callable[[Any, Tensor, Tensor], tuple[Tensor, ...]], y: Tensor, sigma: Sigma
+) -> tuple[Tensor, ...]:
+    """Evaluate the method `name` of the prior at y (..., a): tensors (..., ·) of the type of y.
+
+    The compiled kernels of the library do it where no gradient is wanted, otherwise tensors in chunks.
+
+    `function` takes the model of the module, y (n, a) and sigma () or (n,) in the type of the parameters.
+    """
+    check_patches(y, module.size)
+    sigmas = as_sigma(sigma, module.logits, y.shape[:-1])
+    if can_use_library(module, y, sigmas):
+        return call_library(getattr(module.to_prior(), name), y, sigmas)
+    model = module.model(module.logits.dtype)
+
+    def with_model(some: Tensor, levels: Tensor) -> tuple[Tensor, ...]:
+        return function(model, some, levels)
+
+    flat = y.reshape(-1, y.shape[-1]).to(module.logits.dtype)
+    levels = sigmas.reshape(-1) if sigmas.ndim else sigmas
+    results = in_chunks(with_model, flat, levels, module.at_once(module.numbers(name, levels), y.device))
+    return tuple(result.reshape(y.shape[:-1] + result.shape[1:]).to(y.dtype) for result in results)
+
+
+def turn(frame: Tensor, angles: Tensor) -> Tensor:
+    """Rotate a frame: exp(S) frame, S skew, (..., d, a), its rows as orthonormal as those of `frame`.
+
+    Of `angles` (..., d, d) only what is above the diagonal counts: S = U − Uᵀ. Angle (i, j) turns row i towards row j.
+    """
+    upper = angles.triu(1)
+    return torch.linalg.matrix_exp(upper - upper.mT) @ frame
+
+
+# The compiled kernels of the library on the memory of torch, where no gradient is wanted, on the CPU: the arrays that
+# the library gets are the tensors themselves; nothing is copied on the way in.
+
+
+def can_use_library(module: nn.Module, *tensors: Tensor) -> bool:
+    """Whether the library may compute this: no gradient, no device but the CPU, no transform of torch is involved."""
+    if torch.compiler.is_compiling():
+        return False
+    taking_part = [*tensors, *module.parameters()]
+    recorded = torch.is_grad_enabled() and any(tensor.requires_grad for tensor in taking_part)
+    return not recorded and all(map(_is_plain, taking_part))
+
+
+def _is_plain(tensor: Tensor) -> bool:
+    """Whether a tensor is on the CPU, has no forward-mode tangent, and is in no transform of torch.func."""
+    if tensor.device.type != "cpu" or forward_ad.unpack_dual(tensor).tangent is not None:
+        return False
+    try:
+        tensor.data_ptr()
+    except RuntimeError:
+        return False
+    return True
+
+
+def array_of(tensor: Tensor) -> FloatArray:
+    """The tensor's own memory as an array."""
+    return np.asarray(tensor.detach().numpy())
+
+
+def call_library(function: Callable[[FloatArray, FloatArray], Any], y: Tensor, sigma: Tensor) -> tuple[Tensor, ...]:
+    """Call function(y, sigma) of the library; returns one tensor for each array."""
+    answer = function(array_of(y), array_of(sigma))
+    return tuple(map(torch.from_numpy, answer if isinstance(answer, tuple) else (answer,)))
+
+
+def library_covers(levels: Tensor) -> bool:
+    """Whether the library denoises images of all these noise levels."""
+    return float(levels.min()) >= LEAST and float(levels.max()) <= MOST
+
+
+def denoise_by_library(prior: Any, x: Tensor, levels: Tensor, steps: int | None) -> Tensor:
+    """Images (B, C, H, W) of float32 denoised; levels (1 or B, 1 or C, 1 or H, 1 or W)."""
+    images = x.new_empty(x.shape) if x.shape[:2] not in ((1, 1), (1, 3)) else None
+    together = 3 if x.shape[1] == 3 else 1  # channels that are colours; the library might take a fourth for alpha
+    levels = levels.expand(len(x), x.shape[1], -1, -1)
+    for index in range(len(x)):
+        for first in range(0, x.shape[1], together):
+            channels = slice(first, first + together)
+            clean = _denoise_one(prior, array_of(x[index, channels]), array_of(levels[index, channels]), steps)
+            if images is None:
+                return torch.from_numpy(clean)[None]  # it is not copied
+            images[index, channels] = torch.from_numpy(clean)
+    return images
+
+
+def _denoise_one(prior: Any, image: FloatArray, noise: FloatArray, steps: int | None) -> FloatArray:
+    """One image (1 or 3, H, W)."""
+    sigma: float | FloatArray = np.broadcast_to(noise, image.shape)
+    if noise.shape[1:] == (1, 1):
+        sigma = float(noise[0, 0, 0]) if noise.strides[0] == 0 or len(noise) == 1 else noise.reshape(-1)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "sigma is .* more than full scale")  # as it is where samplers begin
+        return denoise(image, sigma, prior=prior, steps=steps, channel_axis=0, white=1.0)

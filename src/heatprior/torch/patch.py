@@ -14,21 +14,17 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from heatprior.kernels.grids import EVERY, Grid
+from heatprior.kernels.patches import EVERY, Grid
 from heatprior.priors.experts import Experts
 from heatprior.priors.filters import FilterBank
 from heatprior.priors.patch import PatchPrior
 from heatprior.torch import experts
-from heatprior.torch.arguments import Sigma, as_sigma
-from heatprior.torch.averaging import averaged
-from heatprior.torch.chunks import in_chunks
-from heatprior.torch.module import Posterior, PriorModule
-from heatprior.torch.patchwise import on_patches
-from heatprior.torch.rotations import turned
+from heatprior.torch.averaging import average
+from heatprior.torch.module import Posterior, PriorModule, Sigma, as_sigma, in_chunks, on_patches, turn
 
 
 class _Model(NamedTuple):
-    """What the parameters stand for, in one type."""
+    """The quantities that the parameters stand for, in one type."""
 
     directions: Tensor  # k_j / ‖k_j‖, (J, a)
     norms: Tensor  # (J,)
@@ -126,15 +122,15 @@ class PatchModule(PriorModule):
             return ((sigma[..., None] ** 2 * model.norms * slopes) @ model.directions,)
 
         most = self.at_once(self.logits.numel(), images.device)
-        return averaged(lambda y, levels: in_chunks(change, y, levels, most)[0], images, sigma, self.size, grid)
+        return average(lambda y, levels: in_chunks(change, y, levels, most)[0], images, sigma, self.size, grid)
 
     def numbers(self, _name: str, _levels: Tensor) -> int:
-        """How many numbers a patch takes: one for each component of each expert."""
+        """How much memory a patch takes, in numbers: one for each component of each expert."""
         return int(self.logits.numel())
 
     def model(self, dtype: torch.dtype) -> _Model:
-        """What the parameters stand for."""
-        directions = turned(self.directions, self.angles)
+        """The quantities that the parameters stand for, in one type."""
+        directions = turn(self.directions, self.angles)
         log_weights = self.logits.log_softmax(-1)
         tensors = (directions, self.log_norms.exp(), log_weights, self.means)
         directions, norms, log_weights, means = (tensor.to(dtype) for tensor in tensors)

@@ -1,12 +1,12 @@
 """The wavelet prior as a module: f(x, t) = ∏_j ∏_m xi_j psi_j(xi_j c_jm, t), c the coefficients of a basis.
 
-Of all the priors here the one that is an exact density of whole images. Its parameters are free: the logarithms of the
+The one prior here that is an exact density of whole images. Its parameters are free: the logarithms of the
 norms xi and the logits of the weights. The basis, orthonormal, is given.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -14,21 +14,30 @@ import torch
 from torch import Tensor
 
 from heatprior.errors import InvalidInputError
-from heatprior.kernels.grids import EVERY, Grid
+from heatprior.kernels.patches import EVERY, Grid
 from heatprior.priors.experts import Experts
-from heatprior.priors.wavelet import SIDE, WaveletPrior
-from heatprior.priors.wavelet_bases import WaveletBasis
+from heatprior.priors.wavelet import SIDE, WaveletBasis, WaveletPrior
 from heatprior.priors.whole_image_step import RATIO
-from heatprior.torch import compiled, experts
-from heatprior.torch.arguments import Sigma, as_sigma
-from heatprior.torch.chunks import in_chunks, recomputed
-from heatprior.torch.module import Posterior, PriorModule
-from heatprior.torch.proximal import prox_of_images
-from heatprior.torch.wavelet_transform import put_back, put_back_squared, responses, spread
+from heatprior.torch import experts
+from heatprior.torch.module import (
+    Posterior,
+    PriorModule,
+    Sigma,
+    as_sigma,
+    call_library,
+    can_use_library,
+    in_chunks,
+    recompute,
+)
+
+PLACES = 1024  # of the grid on which the proximal map is sought
+BEYOND = 6.0  # widths beyond the outermost mean that it reaches
+STEPS = 8  # of Newton's method
+Path = tuple[str, str]  # of splits down and across: "l" coarse, "h" fine
 
 
 class _Model(NamedTuple):
-    """What the parameters stand for, in one type."""
+    """The quantities that the parameters stand for, in one type."""
 
     norms: Tensor  # xi_j, (J,)
     log_weights: Tensor  # (J, L)
@@ -66,20 +75,20 @@ class WaveletModule(PriorModule):
 
     @property
     def size(self) -> int:
-        """1: it takes whole images."""
+        """1: the prior acts on whole images."""
         return 1
 
     @property
     def unit(self) -> int:
-        """What the sides of images must be multiples of, but for `denoise`."""
+        """The sides of images must be multiples of this, except in `denoise`."""
         return self.basis.unit
 
     def log_prob(self, y: Tensor, sigma: Sigma) -> Tensor:
         """log f(y, t) of cyclic images (..., H, W) on the span of the bands: (...)."""
         self._check(y)
         sigmas = as_sigma(sigma, self.logits, y.shape[:-2])
-        if compiled.may_do(self, y, sigmas):
-            return compiled.called(self.to_prior().log_prob, y, sigmas)[0]
+        if can_use_library(self, y, sigmas):
+            return call_library(self.to_prior().log_prob, y, sigmas)[0]
         model = self.model(self.logits.dtype)
 
         def function(u: Tensor, noise: Tensor, log_weights: Tensor) -> tuple[Tensor]:
@@ -95,8 +104,8 @@ class WaveletModule(PriorModule):
         """∇ log f(y, t) = Σ_j Σ_m g_jm xi_j (log psi_j)'(xi_j c_jm, t): (..., H, W)."""
         self._check(y)
         sigmas = as_sigma(sigma, self.logits, y.shape[:-2])
-        if compiled.may_do(self, y, sigmas):
-            return compiled.called(self.to_prior().score, y, sigmas)[0]
+        if can_use_library(self, y, sigmas):
+            return call_library(self.to_prior().score, y, sigmas)[0]
         model = self.model(self.logits.dtype)
 
         def function(u: Tensor, noise: Tensor, log_weights: Tensor) -> tuple[Tensor]:
@@ -106,14 +115,14 @@ class WaveletModule(PriorModule):
             model.norms[j] * self._of_band(model, j, function, c, sigmas)[0]
             for j, c in enumerate(self.coefficients(model, y.to(self.logits.dtype)))
         ]
-        return self.synthesised(model, slopes).to(y.dtype)
+        return self.synthesise(model, slopes).to(y.dtype)
 
     def posterior(self, y: Tensor, sigma: Sigma) -> Posterior:
         """Mean and variance, pixel by pixel, of the clean images, in this one basis: (..., H, W) each."""
         self._check(y)
         sigmas = as_sigma(sigma, self.logits, y.shape[:-2])
-        if compiled.may_do(self, y, sigmas):
-            return Posterior(*compiled.called(self.to_prior().posterior, y, sigmas))
+        if can_use_library(self, y, sigmas):
+            return Posterior(*call_library(self.to_prior().posterior, y, sigmas))
         model = self.model(self.logits.dtype)
 
         def function(u: Tensor, noise: Tensor, log_weights: Tensor) -> tuple[Tensor, Tensor]:
@@ -126,7 +135,7 @@ class WaveletModule(PriorModule):
             changes.append(mean / model.norms[j] - c)
             variances.append(variance / model.norms[j] ** 2 - square)  # off the span it is sigma²
         variance = square + put_back_squared(variances, model.scaling, self._paths)
-        return Posterior((images + self.synthesised(model, changes)).to(y.dtype), variance.to(y.dtype))
+        return Posterior((images + self.synthesise(model, changes)).to(y.dtype), variance.to(y.dtype))
 
     def sample(
         self,
@@ -149,26 +158,26 @@ class WaveletModule(PriorModule):
                     len(noise), model.base**2 + noise, model.log_weights[j : j + 1], model.means, generator
                 )
                 coefficients.append(draws.reshape(size) / model.norms[j])
-            return self.synthesised(model, coefficients)[:, : shape[0], : shape[1]]
+            return self.synthesise(model, coefficients)[:, : shape[0], : shape[1]]
 
     def prox(self, y: Tensor, sigma: float, gamma: float) -> Tensor:
         """argmin_x −gamma log f(x, t) + ½ ‖x − y‖², (..., H, W), coefficient by coefficient; without gradient."""
         self._check(y)
-        return prox_of_images(self, y, sigma, gamma)
+        return _prox_of_images(self, y, sigma, gamma)
 
     def changes(self, images: Tensor, sigma: Tensor, grid: Grid = EVERY) -> Tensor:  # noqa: ARG002
-        """By how much the posterior mean, averaged over all shifts of the basis, changes images (N, H, W) of any size.
+        """The change of images (N, H, W) of any size by the posterior mean, averaged over all shifts of the basis.
 
         The average is no posterior mean of one density. Images are mirrored beyond their edges. Between the noise
-        levels of a map, at most RATIO apart, changes are straight in log sigma. Without patches, a grid means nothing.
+        levels of a map, at most RATIO apart, changes are linear in log sigma. The grid is ignored: it has no patches.
         """
         model = self.model(images.dtype)
-        places = [self._mirrored(length, images.device) for length in images.shape[-2:]]
+        places = [self._mirror(length, images.device) for length in images.shape[-2:]]
         extended = images[:, places[0]][:, :, places[1]]
         before, (height, width) = self.basis.reach, images.shape[-2:]
 
         def at(level: Tensor) -> Tensor:
-            changed = recomputed(lambda pixels, noise: self._shift_averaged(model, pixels, noise), extended, level)
+            changed = recompute(lambda pixels, noise: self._average_shifts(model, pixels, noise), extended, level)
             return changed[:, before : before + height, before : before + width]
 
         if sigma.shape[-2:] == (1, 1):
@@ -181,12 +190,12 @@ class WaveletModule(PriorModule):
         return sum(part * at(images.new_tensor([level])) for part, level in zip(parts, levels.tolist(), strict=True))
 
     def model(self, dtype: torch.dtype) -> _Model:
-        """What the parameters stand for."""
+        """The quantities that the parameters stand for, in one type."""
         tensors = (self.log_norms.exp(), self.logits.log_softmax(-1), self.means, self.scaling)
         norms, log_weights, means, scaling = (tensor.to(dtype) for tensor in tensors)
         return _Model(norms, log_weights, means, scaling, self._base)
 
-    def _shift_averaged(self, model: _Model, images: Tensor, sigma: Tensor) -> Tensor:
+    def _average_shifts(self, model: _Model, images: Tensor, sigma: Tensor) -> Tensor:
         """sigma² Σ_j shares_j K_jᵀ (log psi_j)'(K_j y), as priors/bands.py: sigma (1 or N,)."""
 
         def function(u: Tensor, noise: Tensor, log_weights: Tensor) -> tuple[Tensor]:
@@ -212,17 +221,17 @@ class WaveletModule(PriorModule):
         return tuple(result.reshape(c.shape) for result in results)
 
     def coefficients(self, model: _Model, images: Tensor) -> list[Tensor]:
-        """Of every band, (..., H / stride, W / stride)."""
+        """The coefficients of every band, (..., H / stride, W / stride)."""
         found = responses(images, model.scaling, self._paths)
         return [u[..., ::stride, ::stride] for u, stride in zip(found, self._strides, strict=True)]
 
-    def synthesised(self, model: _Model, coefficients: list[Tensor]) -> Tensor:
+    def synthesise(self, model: _Model, coefficients: list[Tensor]) -> Tensor:
         """The adjoint of `coefficients`, and its inverse on the span."""
         bands = [spread(c, stride) for c, stride in zip(coefficients, self._strides, strict=True)]
         return put_back(bands, model.scaling, self._paths)
 
-    def _mirrored(self, length: int, device: torch.device) -> Tensor:
-        """Which pixel stands where: the image, mirrored beyond both ends as far as the filters reach."""
+    def _mirror(self, length: int, device: torch.device) -> Tensor:
+        """The indices of the pixels of an image mirrored beyond both ends as far as the filters reach."""
         place = torch.arange(-self.basis.reach, length + self.basis.reach, device=device) % (2 * length)
         return torch.where(place < length, place, 2 * length - 1 - place)
 
@@ -234,3 +243,162 @@ class WaveletModule(PriorModule):
                 f"images have shape {tuple(y.shape)} but a basis of {self.basis.levels} levels needs sides that are "
                 f"multiples of {self.unit}; crop them, or use `denoise`, which takes any size"
             )
+
+
+# The proximal map of −log f: one number at a time, since the basis is orthonormal.
+#
+# prox(y) = argmin_x gamma (−log f(x, t)) + ½ ‖x − y‖² is, for each coefficient, argmin_c −gamma log psi(xi c, t) +
+# ½ (c − c_y)², and leaves what is off the span as it is. That function of c may have several minima: the best place of
+# a grid, finer than the experts are wide, is refined by Newton's method. Where two minima are equally deep the map
+# jumps, as the true one does.
+
+
+def _prox_of_images(module: WaveletModule, y: Tensor, sigma: float, gamma: float) -> Tensor:
+    """The proximal map of images (..., H, W) whose sides are multiples of `module.unit`; no gradient."""
+    with torch.no_grad():
+        model = module.model(module.logits.dtype)
+        images = y.to(module.logits.dtype)
+        at_once = (module.at_once(PLACES, y.device), module.at_once(len(model.means), y.device))
+        moves = []
+        for j, c in enumerate(module.coefficients(model, images)):
+            variance = model.base**2 + (model.norms[j] * sigma) ** 2
+            band = Band(model.norms[j], variance, model.log_weights[j : j + 1], model.means)
+            moves.append(prox_of_band(band, c.reshape(-1), gamma, at_once).reshape(c.shape) - c)
+        return (images + module.synthesise(model, moves)).to(y.dtype)
+
+
+class Band(NamedTuple):
+    """The density of the coefficients c of one band: −log psi(xi c, t)."""
+
+    norm: Tensor  # xi, ()
+    variance: Tensor  # of the noisy expert, ()
+    log_weights: Tensor  # (1, L)
+    means: Tensor  # (L,)
+
+    def log_density(self, c: Tensor) -> Tensor:
+        """log psi(xi c, t), up to a constant: (n,)."""
+        return experts.log_density((self.norm * c)[:, None], self.variance, self.log_weights, self.means)[:, 0]
+
+    def derivatives(self, c: Tensor) -> tuple[Tensor, Tensor]:
+        """First and second of log psi(xi c, t) in c: (n,) each."""
+        u = self.norm * c
+        found = experts.moments(u[:, None], self.variance, self.log_weights, self.means)
+        slope = self.norm * (found.mean[:, 0] - u) / self.variance
+        return slope, self.norm**2 * (found.variance[:, 0] - self.variance) / self.variance**2
+
+    def grid(self, furthest: float) -> Tensor:
+        """Places over all the mass of the expert, and as far out as any coefficient."""
+        reach = (float(self.means[-1]) + BEYOND * float(self.variance.sqrt())) / float(self.norm)
+        reach = max(reach, furthest)
+        return torch.linspace(-reach, reach, PLACES, dtype=self.means.dtype, device=self.means.device)
+
+
+def best_places(band: Band, places: Tensor, c: Tensor, gamma: float) -> Tensor:
+    """The place of the grid where ½ (place − c)² − gamma log psi is least, for each of c (n,)."""
+    values = 0.5 * (c[:, None] - places) ** 2 - gamma * band.log_density(places)
+    return places[values.argmin(-1)]
+
+
+def refine(band: Band, start: Tensor, c: Tensor, gamma: float, cell: float) -> Tensor:
+    """Newton's steps from `start` (n,), never further from it than a `cell` of the grid."""
+    x = start
+    for _ in range(STEPS):
+        slope, bend = band.derivatives(x)
+        step = (x - c - gamma * slope) / (1.0 - gamma * bend).clamp_min(1e-3)
+        x = torch.minimum(torch.maximum(x - step, start - cell), start + cell)
+    return x
+
+
+def prox_of_band(band: Band, c: Tensor, gamma: float, at_once: tuple[int, int]) -> Tensor:
+    """argmin_x ½ (x − c)² − gamma log psi(xi x, t) of coefficients (n,), so many at once on the grid and by Newton."""
+    places = band.grid(float(c.abs().max()))
+    cell = float(places[1] - places[0])
+    start = torch.cat([best_places(band, places, some, gamma) for some in c.split(at_once[0])])
+    pairs = zip(start.split(at_once[1]), c.split(at_once[1]), strict=True)
+    return torch.cat([refine(band, place, some, gamma, cell) for place, some in pairs])
+
+
+# Orthonormal wavelets of cyclic images by shifts and sums: real, of any size, the same on every device.
+#
+# One split of an image along an axis at dilation s is x ↦ Σ_k h_k x(· + k s), h the scaling filter or its mirror. A
+# band is a path of splits down and across. Its responses at all pixels serve cycle spinning; every 2^depth-th along
+# each axis is a coefficient of the basis.
+
+
+def mirror(scaling: Tensor) -> Tensor:
+    """g_k = (−1)^k h_{K−1−k}."""
+    signs = 1.0 - 2.0 * (torch.arange(len(scaling), device=scaling.device) % 2)
+    return scaling.flip(0) * signs.to(scaling.dtype)
+
+
+def shifted_sum(images: Tensor, taps: Tensor, dilation: int, dim: int, *, adjoint: bool = False) -> Tensor:
+    """Σ_k h_k x(· + k s) along an axis of cyclic images, or its adjoint Σ_k h_k x(· − k s)."""
+    step = dilation if adjoint else -dilation
+    total = taps[0] * images
+    for k in range(1, len(taps)):
+        total = total + taps[k] * torch.roll(images, k * step, dim)
+    return total
+
+
+def responses(images: Tensor, scaling: Tensor, paths: Sequence[Path]) -> Iterator[Tensor]:
+    """The responses of every band at all pixels, (..., H, W) each; bands share the work of their first splits."""
+    taps = {"l": scaling, "h": mirror(scaling)}
+    known: dict[Path, Tensor] = {("", ""): images}
+    for number, path in enumerate(paths):
+        parents = [(path[0][:depth], path[1][:depth]) for depth in range(1, len(path[0]) + 1)]
+        for depth, here in enumerate(parents):
+            if here not in known:
+                before = known[here[0][:-1], here[1][:-1]]
+                down = shifted_sum(before, taps[here[0][-1]], 2**depth, -2)
+                known[here] = shifted_sum(down, taps[here[1][-1]], 2**depth, -1)
+        yield known[path]
+        known = {other: value for other, value in known.items() if _is_needed(other, paths[number + 1 :])}
+
+
+def put_back(bands: Sequence[Tensor], scaling: Tensor, paths: Sequence[Path]) -> Tensor:
+    """The adjoint of `responses`: Σ over bands of the images that have these responses, (..., H, W)."""
+    taps = {"l": scaling, "h": mirror(scaling)}
+    totals: dict[Path, Tensor] = dict(zip(paths, bands, strict=True))
+    for depth in range(max(len(down) for down, _ in paths), 0, -1):
+        for here in [path for path in totals if len(path[0]) == depth]:
+            across = shifted_sum(totals.pop(here), taps[here[1][-1]], 2 ** (depth - 1), -1, adjoint=True)
+            before = shifted_sum(across, taps[here[0][-1]], 2 ** (depth - 1), -2, adjoint=True)
+            parent = (here[0][:-1], here[1][:-1])
+            totals[parent] = totals[parent] + before if parent in totals else before
+    return totals["", ""]
+
+
+def spread(coefficients: Tensor, stride: int) -> Tensor:
+    """Coefficients (..., h, w) at every `stride`-th pixel of images (..., h · stride, w · stride), zero elsewhere."""
+    height, width = coefficients.shape[-2:]
+    cells = torch.nn.functional.pad(coefficients[..., :, None, :, None], (0, stride - 1, 0, 0, 0, stride - 1))
+    return cells.reshape(*coefficients.shape[:-2], height * stride, width * stride)
+
+
+def along(path: str, scaling: Tensor, length: int) -> Tensor:
+    """The filter of a path of splits, on a cyclic line: (length,)."""
+    taps = {"l": scaling, "h": mirror(scaling)}
+    line = torch.zeros(length, dtype=scaling.dtype, device=scaling.device)
+    line[0] = 1.0
+    for depth, step in enumerate(path):
+        line = shifted_sum(line, taps[step], 2**depth, -1, adjoint=True)
+    return line
+
+
+def put_back_squared(coefficients: Sequence[Tensor], scaling: Tensor, paths: Sequence[Path]) -> Tensor:
+    """Σ c g² pixel by pixel, over all coefficients c of all bands and their filters g: (..., H, W)."""
+    return sum(
+        _squares(down, scaling, c.shape[-2]) @ c @ _squares(across, scaling, c.shape[-1]).mT
+        for c, (down, across) in zip(coefficients, paths, strict=True)
+    )
+
+
+def _squares(path: str, scaling: Tensor, count: int) -> Tensor:
+    """The square of the filter of each of `count` places along a line, as columns: (count · 2^depth, count)."""
+    stride = 2 ** len(path)
+    line = along(path, scaling, count * stride) ** 2
+    return torch.stack([line.roll(m * stride) for m in range(count)], -1)
+
+
+def _is_needed(path: Path, by: Sequence[Path]) -> bool:
+    return any(other[0].startswith(path[0]) and other[1].startswith(path[1]) for other in by)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache
 from os import PathLike
 from pathlib import Path
 
@@ -12,30 +12,31 @@ from heatprior.errors import InvalidInputError, PriorFileError
 from heatprior.kinds import KINDS
 from heatprior.priors.adapter import complete
 from heatprior.priors.patch import PatchPrior
-from heatprior.priors.protocol import DiffusedPrior, Prior
-from heatprior.priors.stored import StoredPrior
+from heatprior.priors.protocol import DiffusedPrior, Prior, StoredPrior
 from heatprior.store import read_prior_file
 
 FOLDER = Path(__file__).parent
 
 
 def names() -> list[str]:
-    """The names that `load` knows."""
+    """The names of the shipped priors."""
     return sorted(path.stem for path in FOLDER.glob("*.safetensors"))
 
 
 def load(prior: str | PathLike[str]) -> StoredPrior:
-    """A shipped prior by its name, or any prior by the path of its file.
+    """Load a shipped prior by its name, or any prior by the path of its file.
+
+    A shipped prior is loaded once: the same name gives the same object, with all that was computed from it.
 
     Parameters
     ----------
     prior : str or path
-        Such as "patch7" or "mine/prior.safetensors".
+        Name or path, such as "patch7" or "mine/prior.safetensors".
 
     Returns
     -------
     PatchPrior, GaussianMixturePrior, WaveletPrior or ConvolutionalPrior
-        By what the file holds.
+        The prior, of the kind that the file holds.
 
     Examples
     --------
@@ -43,11 +44,19 @@ def load(prior: str | PathLike[str]) -> StoredPrior:
     8352
     """
     if isinstance(prior, str) and prior in names():
-        path = FOLDER / f"{prior}.safetensors"
-    else:
-        path = Path(prior)
-        if not path.suffix and not path.exists():
-            raise PriorFileError(f"no prior is called {prior!r}; shipped are {', '.join(names())}; or give a path")
+        return _load_shipped(prior)
+    path = Path(prior)
+    if not path.suffix and not path.exists():
+        raise PriorFileError(f"no prior is called {prior!r}; shipped are {', '.join(names())}; or give a path")
+    return _load_file(path)
+
+
+@cache
+def _load_shipped(name: str) -> StoredPrior:
+    return _load_file(FOLDER / f"{name}.safetensors")
+
+
+def _load_file(path: Path) -> StoredPrior:
     try:
         contents = read_prior_file(path)
         with np.errstate(all="ignore"):  # parameters that overflow or are NaN are refused, in one line
@@ -58,19 +67,13 @@ def load(prior: str | PathLike[str]) -> StoredPrior:
         raise PriorFileError(message if str(path) in message else f"{path}: {message}") from error
 
 
-@lru_cache(maxsize=4)
-def shipped(name: str) -> StoredPrior:
-    """A shipped prior, the same object each time: what was computed from it serves the next image, too."""
-    return load(name)
-
-
 def as_prior(prior: str | PathLike[str] | DiffusedPrior) -> Prior:
-    """A prior by name, by path, or as it is, with all that the algorithms ask for."""
+    """A prior by name, by path, or an object completed with all that the algorithms need."""
     return load(prior) if isinstance(prior, str | PathLike) else complete(prior)
 
 
 def load_patch_prior(prior: str | PathLike[str]) -> PatchPrior:
-    """The same for those who need filters and experts; any other kind is refused."""
+    """Load a prior that has filters and experts; any other kind is an error."""
     loaded = load(prior)
     if not isinstance(loaded, PatchPrior):
         raise InvalidInputError(f"{prior} is a {type(loaded).__name__}; expected a PatchPrior such as patch7")

@@ -26,7 +26,6 @@ class Request:
     axes: Axes
     sigma: float | None = None
     quality: str = "default"
-    adapt: bool = False
     noise_map: bool = False
     error_map: bool = False
 
@@ -40,14 +39,14 @@ class Request:
             if self.noise_map or self.error_map:
                 raise hp.InvalidInputError("maps of noise and error are for layers in memory; leave them out")
             known |= found_once(ordered, sigma, channel_axis)
-            denoised = hp.denoise(ordered, quality=self.quality, adapt=self.adapt, **known)
+            denoised = hp.denoise(ordered, quality=self.quality, **known)
             return {"denoised": self.axes.back(denoised)}
         if self.noise_map:
             report = hp.estimate_noise(ordered, **known)
             maps["noise"] = np.broadcast_to(report.sigma, ordered.shape)
-            if sigma is None and report.profile is None:
+            if sigma is None and not report.is_none:
                 sigma = report.sigma  # what `denoise` would find again
-        wanted = {"quality": self.quality, "adapt": self.adapt, "progress": progress, **known}
+        wanted = {"quality": self.quality, "progress": progress, **known}
         if self.error_map:
             found = hp.denoise(ordered, sigma, return_error=True, **wanted)
             maps |= {"denoised": found.pixels, "error": found.error}

@@ -26,7 +26,6 @@ class DenoiseWidget(Container):
         self.estimate = CheckBox(value=True, text="Estimate the noise")
         self.sigma = FloatSpinBox(value=25.0, min=1e-6, max=1e9, step=1.0, label="σ, in its units", enabled=False)
         self.quality = ComboBox(choices=QUALITIES, value="default", label="Quality")
-        self.adapt = CheckBox(text="Fit the prior to the layer first (slower)")
         self.channels = ComboBox(choices=lambda _: channel_choices(self.layer.value), label="Channels")
         self.plane = ComboBox(
             choices=lambda _: plane_choices(self.layer.value, self.channels.value),
@@ -43,7 +42,7 @@ class DenoiseWidget(Container):
         buttons = Container(widgets=[self.preview, self.run, self.cancel], layout="horizontal", labels=False)
         super().__init__(
             widgets=[
-                self.layer, self.estimate, self.sigma, self.quality, self.adapt, self.channels, self.plane,
+                self.layer, self.estimate, self.sigma, self.quality, self.channels, self.plane,
                 self.noise_map, self.error_map, buttons, self.progress, self.status,
             ]
         )  # fmt: skip
@@ -65,7 +64,6 @@ class DenoiseWidget(Container):
             axes,
             None if self.estimate.value else self.sigma.value,
             self.quality.value,
-            self.adapt.value,
             self.noise_map.value,
             self.error_map.value,
         )

@@ -54,8 +54,7 @@ export async function look(picture, wanted, signal) {
   const answer = await ask(inTab(`/pictures/${picture}/view?${new URLSearchParams(wanted)}`), { signal });
   const [x, y, w, h, step] = answer.headers.get("x-region").split(",").map(Number);
   const [black, white] = answer.headers.get("x-ends").split(",").map(Number);
-  const rough = answer.headers.get("x-rough") === "1";
-  return { bitmap: await createImageBitmap(await answer.blob()), x, y, w, h, step, black, white, rough };
+  return { bitmap: await createImageBitmap(await answer.blob()), x, y, w, h, step, black, white };
 }
 
 // A long job: begin it, hear of its progress, cancel it. `finished` resolves with its last news.

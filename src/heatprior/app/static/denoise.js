@@ -36,7 +36,7 @@ export class Denoise {
       id("sigma").value = "";
       this.changed();
     });
-    for (const name of ["sigma", "quality", "adapt", "error"]) id(name).addEventListener("change", () => this.changed());
+    for (const name of ["sigma", "quality", "error"]) id(name).addEventListener("change", () => this.changed());
   }
 
   forget(_, keeps) {
@@ -79,7 +79,6 @@ export class Denoise {
       sigma: id("sigma").value,
       strength: strength === 1 ? 1 : Number(strength.toPrecision(4)),
       quality: id("quality").value,
-      adapt: id("adapt").checked,
       error: id("error").checked,
     };
   }

@@ -2,12 +2,11 @@
 
 const LARGEST = 32; // device pixels for a pixel of the picture
 const WAIT = 60; // ms without a movement before a new part is asked for
-const REST = 500; // ms without a change before a look that takes long
 const KEYS_STEP = 60;
 
 export class Viewer {
-  // fetchLayer(name, region, signal, closeness) → { bitmap, x, y, w, h, step, black, white, rough }: at first as soon as can
-  // be, then "exact", as fine as asked for, then, where that was rough, "careful". onChange() after each drawing.
+  // fetchLayer(name, region, signal, closeness) → { bitmap, x, y, w, h, step, black, white }: at first as soon as can
+  // be, then "exact", as fine as asked for. onChange() after each drawing.
   constructor(element, fetchLayer, onChange = () => {}) {
     this.canvas = element.querySelector("canvas");
     this.slider = element.querySelector(".wipe");
@@ -147,7 +146,7 @@ export class Viewer {
   async load(name) {
     const layer = (this.layers[name] ??= { version: 0, pieces: [], asked: null });
     const region = this.region();
-    const lacks = !layer.pieces.some((piece) => piece.version === layer.version && !piece.rough && covers(piece, region));
+    const lacks = !layer.pieces.some((piece) => piece.version === layer.version && covers(piece, region));
     if (!lacks || region.w <= 0 || region.h <= 0) return;
     const { asked, version } = layer;
     if (asked) {
@@ -158,7 +157,7 @@ export class Viewer {
     layer.stop = new AbortController();
     const seen = layer.pieces.filter((piece) => piece.version === version);
     const refines = seen.some((piece) => covers(piece, { ...region, step: 64 }));
-    const closeness = seen.some((piece) => covers(piece, region)) ? "careful" : refines ? "exact" : "";
+    const closeness = refines ? "exact" : "";
     layer.asked = { ...region, version, refines };
     this.asking += 1;
     this.onChange();
@@ -170,7 +169,6 @@ export class Viewer {
       const kept = layer.pieces.filter((other) => other.version === version && other.whole && !piece.whole);
       layer.pieces = [...kept.slice(-1), piece];
       if (piece.step > region.step) layer.again = true; // a first, coarse look: now the fine one
-      else if (piece.rough) this.later(REST); // a careful one takes long: only for who stays
       this.draw();
     } catch (error) {
       const isStale = this.layers[name] !== layer || error.name === "AbortError" || error.constructor.name === "Superseded";

@@ -1,5 +1,7 @@
-"""What was measured instead of the image: one operator in each file, each with its closed form if it has one.
+"""Linear operators for `hp.restore`: what was done to an image before it was measured."""
 
-A new one is a file with a class that has `on` and `data_are_an_image` (`measurement.Operator`), and its name among the
-public ones of the package.
-"""
+from heatprior.restoration.operators.convolution import Blur, Downsample
+from heatprior.restoration.operators.fourier import Fourier
+from heatprior.restoration.operators.mask import Mask
+
+__all__ = ["Blur", "Downsample", "Fourier", "Mask"]

@@ -31,7 +31,7 @@ class Fourier:
     >>> import numpy as np, heatprior as hp
     >>> seen = np.random.default_rng(0).random((48, 48)) < 0.5
     >>> data = seen * np.fft.fft2(np.full((48, 48), 0.5), norm="ortho")
-    >>> hp.restore(data, hp.Fourier(seen), 0.01).shape
+    >>> hp.restore(data, hp.operators.Fourier(seen), 0.01).shape
     (48, 48)
     """
 

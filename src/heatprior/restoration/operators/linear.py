@@ -32,8 +32,8 @@ class Linear:
             operator: LinearOperator = aslinearoperator(self.matrix)
         except TypeError as error:
             raise InvalidInputError(
-                f"the operator is of type {type(self.matrix).__name__}; expected hp.Blur, hp.Mask, hp.Downsample, "
-                "hp.Fourier, or what scipy.sparse.linalg.aslinearoperator takes"
+                f"the operator is of type {type(self.matrix).__name__}; expected Blur, Mask, Downsample, "
+                "Fourier, or what scipy.sparse.linalg.aslinearoperator takes"
             ) from error
         rows, columns = operator.shape
         if columns != prod(self.shape):

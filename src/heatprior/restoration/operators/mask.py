@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from heatprior.arrays import FloatArray
+from heatprior.border.gaps import fill_missing
 from heatprior.errors import InvalidInputError
-from heatprior.pixels.gaps import fill_missing
 from heatprior.restoration.operators.measurement import Data, Measurement, as_seen, two_sides
 
 
@@ -27,7 +27,7 @@ class Mask:
     >>> import numpy as np, heatprior as hp
     >>> seen = np.ones((48, 48), bool)
     >>> seen[20:24] = False
-    >>> hp.restore(np.full((48, 48), 0.5), hp.Mask(seen), 0.01).shape
+    >>> hp.restore(np.full((48, 48), 0.5), hp.operators.Mask(seen), 0.01).shape
     (48, 48)
     """
 

@@ -1,0 +1,1 @@
+"""How exhibits and shipped priors of whole images are learnt: losses and trainings that `hp.train` does not offer."""

@@ -1,0 +1,261 @@
+"""Fair shares of the processor: long jobs take turns, tab by tab; quick looks go first, of each tab only the newest.
+
+A long job uses all cores while it has its turn, and hands it on between two bands of its image, so that each of ten
+tabs gets a tenth. Quick looks run beside it, on threads that it makes way for. Warnings of the library belong to the
+thread that caused them: a job reports its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import partial
+from threading import Condition, Event, Thread, local
+from typing import Any, NamedTuple
+
+from heatprior.errors import HeatpriorError
+from heatprior.kernels.row_bands import Progress
+from heatprior.kernels.threads import in_background, step_back
+
+SLICE = 0.25  # seconds that a turn lasts at least
+Work = Callable[[Progress], dict[str, Any]]  # returns what the page shows in the end
+FINISHED = ("done", "failed", "cancelled")
+
+
+class CancelledByUserError(Exception):
+    """The job was cancelled."""
+
+
+class SupersededError(Exception):
+    """A newer quick look of the same tab replaced this one."""
+
+
+class Turns:
+    """One holder at a time; of those that wait, the tab whose last turn is longest ago is next."""
+
+    def __init__(self) -> None:
+        self._changed = Condition()
+        self._waiting: list[tuple[str, object]] = []  # tab, ticket
+        self._holder: object | None = None
+        self._since = 0.0
+        self._last: dict[str, int] = {}  # number of the last turn of a tab
+        self._count = 0
+
+    def take(self, tab: str, is_cancelled: Callable[[], bool]) -> object:
+        """Wait for a turn; the ticket hands it on again."""
+        ticket = object()
+        with self._changed:
+            self._waiting.append((tab, ticket))
+            try:
+                while self._holder is not None or self._next() is not ticket:
+                    if is_cancelled():
+                        raise CancelledByUserError
+                    self._changed.wait(1.0)
+                if is_cancelled():
+                    raise CancelledByUserError
+                self._holder, self._since = ticket, time.monotonic()
+                self._count += 1
+                self._last[tab] = self._count
+            finally:
+                self._waiting.remove((tab, ticket))
+                self._changed.notify_all()
+        return ticket
+
+    def give(self, ticket: object) -> None:
+        """End the turn."""
+        with self._changed:
+            if self._holder is ticket:
+                self._holder = None
+            self._changed.notify_all()
+
+    def is_due(self, tab: str) -> bool:
+        """Whether the holder, of this tab, has had its time while another tab waits."""
+        with self._changed:
+            return time.monotonic() - self._since > SLICE and any(other != tab for other, _ in self._waiting)
+
+    @property
+    def waiting(self) -> int:
+        """How many wait."""
+        with self._changed:
+            return len(self._waiting)
+
+    def wake(self) -> None:
+        """Let those that wait see that they are cancelled."""
+        with self._changed:
+            self._changed.notify_all()
+
+    def _next(self) -> object:
+        return min(self._waiting, key=lambda entry: self._last.get(entry[0], 0))[1]
+
+
+Look = Callable[[Callable[[], bool]], Any]  # its argument says whether a newer look of its tab waits
+
+
+class _Look(NamedTuple):
+    work: Look
+    result: asyncio.Future[Any]
+
+
+class QuickLooks:
+    """Short work, one piece at a time, tabs in turn; a newer piece takes the place of an older one of its tab."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[str, _Look] = {}
+        self._task: asyncio.Task[None] | None = None
+
+    async def run(self, tab: str, work: Look) -> Any:
+        """The result of `work`; raises SupersededError if a newer look came before it began, or made it give way."""
+        result: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        older = self._waiting.get(tab)
+        self._waiting[tab] = _Look(work, result)  # keeps its place in the line
+        if older is not None and not older.result.done():
+            older.result.set_exception(SupersededError())
+        if self._task is None:
+            self._task = asyncio.create_task(self._work())
+        return await result
+
+    async def _work(self) -> None:
+        while self._waiting:
+            tab = next(iter(self._waiting))
+            look = self._waiting.pop(tab)
+            if look.result.done():  # nobody waits for it
+                continue
+            try:
+                value = await asyncio.to_thread(look.work, partial(self._waiting.__contains__, tab))
+            except Exception as error:
+                if not look.result.done():
+                    look.result.set_exception(error)
+            else:
+                if not look.result.done():
+                    look.result.set_result(value)
+        self._task = None
+
+
+class LongJob:
+    """One piece of work in a thread of its own, which computes only while it is the turn of its tab."""
+
+    def __init__(self, tab: str, work: Work, turns: Turns, explain: Callable[[str], str]) -> None:
+        self.number = secrets.token_urlsafe(8)
+        self.tab, self._work, self._turns, self._explain = tab, work, turns, explain
+        self.state, self.fraction, self.error = "waiting", 0.0, ""
+        self.outcome: dict[str, Any] = {}
+        self.warnings: list[str] = []
+        self._ticket: object = None
+        self._unwanted = Event()
+        self._begun = time.monotonic()
+        self._thread = Thread(target=self._run, name=f"job-{self.number}", daemon=True)
+
+    def start(self) -> LongJob:
+        """Begin to wait for a turn."""
+        self._thread.start()
+        return self
+
+    def cancel(self) -> None:
+        """End it at the next band of the picture; nothing of it stays."""
+        self._unwanted.set()
+        self._turns.wake()
+
+    def wait(self, seconds: float) -> None:
+        """Wait until it has ended, at most so many seconds."""
+        self._thread.join(seconds)
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether it has ended, in whatever way."""
+        return self.state in FINISHED
+
+    def status(self) -> dict[str, Any]:
+        """The status, as sent to the page."""
+        running = self.state == "running" and 0.02 < self.fraction < 1.0
+        seconds = time.monotonic() - self._begun
+        return {
+            "job": self.number,
+            "state": "cancelling" if self._unwanted.is_set() and not self.is_finished else self.state,
+            "progress": round(self.fraction, 4),
+            "left": round(seconds * (1.0 - self.fraction) / self.fraction, 1) if running else None,
+            "error": self.error,
+            "warnings": self.warnings,
+            **self.outcome,
+        }
+
+    def _run(self) -> None:
+        step_back()
+        try:
+            with in_background(), collect_warnings() as self.warnings:
+                self._ticket = self._turns.take(self.tab, self._unwanted.is_set)
+                self.state, self._begun = "running", time.monotonic()
+                self.outcome = self._work(self._progress)
+            self.state, self.fraction = "done", 1.0
+        except CancelledByUserError:
+            self.state = "cancelled"
+        except HeatpriorError as error:
+            self._fail(str(error))
+        except MemoryError:
+            self._fail("not enough memory for this picture; close other pictures, or cut it into parts")
+        except Exception as error:  # a server goes on, whatever happens to one job
+            if self._unwanted.is_set():  # the server ends, and its threads with it
+                self.state = "cancelled"
+                return
+            sys.stderr.write(f"heatprior: error: {type(error).__name__}: {error}\n")
+            self._fail(f"something unexpected happened ({type(error).__name__}: {str(error)[:200]}); please report it")
+        finally:
+            self._turns.give(self._ticket)
+
+    def _fail(self, reason: str) -> None:
+        self.error, self.state = self._explain(" ".join(reason.split())), "failed"
+
+    def _progress(self, fraction: float) -> None:
+        """Called between bands, with no lock held: where a job can end, or let others go first."""
+        self.fraction = max(self.fraction, min(float(fraction), 1.0))
+        if self._unwanted.is_set():
+            raise CancelledByUserError
+        if self._turns.is_due(self.tab):
+            self._turns.give(self._ticket)
+            self._ticket = self._turns.take(self.tab, self._unwanted.is_set)
+
+
+def end_all(jobs: list[LongJob], seconds: float = 5.0) -> None:
+    """Cancel jobs and wait a little for them, so that nothing is written after their folder has gone."""
+    for job in jobs:
+        job.cancel()
+    limit = time.monotonic() + seconds
+    for job in jobs:
+        with suppress(RuntimeError):  # never begun
+            job.wait(max(0.0, limit - time.monotonic()))
+
+
+class _Recorder(local):
+    lines: list[str] | None = None
+
+
+_recorder = _Recorder()
+
+
+def capture_warnings() -> None:
+    """Send warnings of the library to the list of the thread that causes them, if it has one, and nowhere else."""
+    warnings.simplefilter("always", UserWarning)
+    warnings.showwarning = _record
+
+
+@contextmanager
+def collect_warnings() -> Iterator[list[str]]:
+    """Collect the warnings of this thread inside the block, each once and in one line."""
+    before, _recorder.lines = _recorder.lines, []
+    try:
+        yield _recorder.lines
+    finally:
+        _recorder.lines = before
+
+
+def _record(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:  # noqa: ARG001
+    if not issubclass(category, UserWarning):
+        sys.stderr.write(f"heatprior: warning: {message}\n")
+        return
+    line = " ".join(str(message).split())
+    if _recorder.lines is not None and line not in _recorder.lines:
+        _recorder.lines.append(line)

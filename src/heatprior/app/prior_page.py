@@ -1,0 +1,159 @@
+"""The page of the prior: filters, potentials at a noise level, scores, samples, a likelihood, as numbers.
+
+All of it is closed form: at each noise level the page asks the prior itself, nothing is interpolated between levels.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from heatprior.app.pictures import OpenedPicture, encode_bmp, quantise
+from heatprior.arrays import FloatArray
+from heatprior.border.pixels import in_unit_range
+from heatprior.border.scale import full_scale
+from heatprior.errors import InvalidInputError
+from heatprior.priors.patch import PatchPrior
+from heatprior.zoo import load_patch_prior
+
+SHOWN = ("patch7", "patch15", "fast7")  # those with filters
+MOST_FILTERS = 112  # as many as the paper shows
+POINTS, FINE_POINTS = 81, 241  # of a curve
+GRID = (6, 10)  # samples, down and across
+SAMPLE_SIZE, GAP = 5, 2  # times their pixels, and pixels between them
+LARGEST_SIGMA = 0.5
+LEVELS = np.geomspace(0.002, LARGEST_SIGMA, 33)  # at which the likelihood is computed
+PATCHES = 2000  # of the picture, for the likelihood
+GREEN = 1
+
+
+@lru_cache(maxsize=4)
+def load_shown(name: str) -> PatchPrior:
+    """One of the shipped priors that have filters; nothing else is read."""
+    if name not in SHOWN:
+        raise InvalidInputError(f"{name[:40]!r} is not shown here; choose {', '.join(SHOWN)}")
+    return load_patch_prior(name)
+
+
+def parse_sigma(text: str) -> float:
+    """A noise level, full scale being 1."""
+    try:
+        sigma = float(text)
+    except ValueError:
+        raise InvalidInputError(f"sigma is {text[:40]!r}; expected a number") from None
+    if not 0.0 <= sigma <= LARGEST_SIGMA:
+        raise InvalidInputError(f"sigma is {sigma:g}; expected 0 to {LARGEST_SIGMA:g}")
+    return sigma
+
+
+def describe_filters(name: str) -> dict[str, Any]:
+    """Filters by rising norm, their norms, and what the prior is."""
+    prior = load_shown(name)
+    order = _order(prior)
+    facts = prior.facts()
+    shown = {key: str(facts[key]) for key in ("patch size", "filters", "components", "parameters") if key in facts}
+    return {
+        "name": name,
+        "size": prior.size,
+        "filters": np.round(prior.filters.matrix[order], 5).tolist(),
+        "norms": np.round(prior.filters.norms[order], 5).tolist(),
+        "count": prior.filters.count,
+        "reach": prior.experts.reach,
+        "facts": shown,
+    }
+
+
+def potentials(name: str, sigma: float) -> dict[str, Any]:
+    """−log psi_j over the responses, of every filter shown: (filters, points)."""
+    prior = load_shown(name)
+    responses = np.linspace(-prior.experts.reach, prior.experts.reach, POINTS)
+    values = -_log_densities(prior, responses, sigma)[:, _order(prior)]
+    return {"responses": responses.tolist(), "potentials": np.round(values.T, 3).tolist()}
+
+
+def expert(name: str, place: int, sigma: float) -> dict[str, Any]:
+    """Of one filter: the potential, and the score of its response, d/du log psi_j."""
+    prior = load_shown(name)
+    order = _order(prior)
+    j = order[min(max(place, 0), len(order) - 1)]
+    responses = np.linspace(-prior.experts.reach, prior.experts.reach, FINE_POINTS)
+    grid = np.repeat(responses[:, None], prior.filters.count, axis=1)
+    tau = sigma * prior.filters.norms
+    return {
+        "responses": np.round(responses, 5).tolist(),
+        "potential": np.round(-_log_densities(prior, responses, sigma)[:, j], 4).tolist(),
+        "score": np.round(prior.experts.first_derivative(grid, tau)[:, j], 4).tolist(),
+    }
+
+
+def samples(name: str, sigma: float, seed: int) -> bytes:
+    """Exact draws of noisy patches side by side, as BMP; the same seed shows the same patches under more noise."""
+    prior = load_shown(name)
+    down, across = GRID
+    patches = prior.sample(down * across, sigma, rng=np.random.default_rng(seed))
+    side = prior.size * max(1, 7 * SAMPLE_SIZE // prior.size)
+    page = np.full((down * (side + GAP) - GAP, across * (side + GAP) - GAP), 255, np.uint8)
+    for number, patch in enumerate(patches.reshape(-1, prior.size, prior.size)):
+        row, column = divmod(number, across)
+        half = max(float(np.abs(patch).max()), 1e-6)
+        large = np.kron(quantise(patch, -half, half), np.ones((side // prior.size,) * 2, np.uint8))
+        top, left = row * (side + GAP), column * (side + GAP)
+        page[top : top + side, left : left + side] = large
+    return encode_bmp(page)
+
+
+def likelihood(name: str, picture: OpenedPicture, frame: int) -> dict[str, Any]:
+    """Mean log-density of patches of a frame over the noise level, and where it is highest, in units of the image."""
+    prior = load_shown(name)
+    pixels = picture.frame(frame)
+    grey = pixels[..., GREEN] if picture.image.colour else pixels
+    white = full_scale(None, picture.values, picture.image.channel_axis)
+    patches = _draw_patches(in_unit_range(grey, white), prior.size)
+    values = np.array([float(prior.log_prob(patches, sigma).mean()) for sigma in LEVELS])
+    best = int(values.argmax())
+    return {
+        "sigmas": (LEVELS * white).tolist(),
+        "values": np.round(values, 4).tolist(),
+        "best": _peak(np.log(LEVELS), values, best) * white,
+        "white": white,
+        "patches": len(patches),
+        "channel": "green" if picture.image.colour else "grey",
+    }
+
+
+def _draw_patches(image: FloatArray, size: int) -> FloatArray:
+    """Patches (n, b²) from all over an image (H, W), none with a missing pixel, at places that chance has drawn."""
+    if min(image.shape) < size:
+        raise InvalidInputError(f"the picture is smaller than a patch of {size}×{size} pixels; open a larger one")
+    windows = np.lib.stride_tricks.sliding_window_view(image, (size, size))
+    rng = np.random.default_rng(0)
+    rows, columns = (rng.integers(0, length, PATCHES) for length in windows.shape[:2])
+    patches = windows[rows, columns].reshape(PATCHES, -1).astype(np.float64)
+    patches = patches[np.isfinite(patches).all(axis=1)]
+    if len(patches) == 0:
+        raise InvalidInputError("the picture has too many missing pixels; open another")
+    return patches
+
+
+def _peak(places: FloatArray, values: FloatArray, best: int) -> float:
+    """exp of where the parabola through the highest value and its neighbours is highest."""
+    if not 0 < best < len(values) - 1:
+        return float(np.exp(places[best]))
+    low, here, high = values[best - 1 : best + 2]
+    step = places[1] - places[0]
+    return float(np.exp(places[best] + step * 0.5 * (high - low) / max(2 * here - low - high, 1e-12)))
+
+
+def _log_densities(prior: PatchPrior, responses: FloatArray, sigma: float) -> FloatArray:
+    """(responses, J)."""
+    grid = np.repeat(responses[:, None], prior.filters.count, axis=1)
+    return prior.experts.log_density(grid, sigma * prior.filters.norms)
+
+
+@lru_cache(maxsize=8)
+def _order(prior: PatchPrior) -> list[int]:
+    from heatprior.pictures.priors import filters_by_norm  # noqa: PLC0415 (it brings matplotlib)
+
+    return filters_by_norm(prior, MOST_FILTERS)

@@ -1,0 +1,366 @@
+"""What the page may ask: open, show, estimate, denoise, restore and save pictures; see a prior."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import zipfile
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path, PurePosixPath
+from typing import Any, NamedTuple
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import FileResponse, JSONResponse, Response
+from starlette.routing import Route
+
+from heatprior.app.jobs import QuickLooks, Work
+from heatprior.app.pictures import BMP, OpenedPicture, Region, write_sample
+from heatprior.app.prior_page import SHOWN, describe_filters, expert, likelihood, parse_sigma, potentials, samples
+from heatprior.app.tabs import Tab, Tabs, plain_name
+from heatprior.app.views import Pace, ViewRequest, guess_noise, is_quick_look, render
+from heatprior.app.words import describe_noise
+from heatprior.app.work import (
+    MASK,
+    Choice,
+    Restoration,
+    denoise_picture,
+    estimate_picture,
+    restore_picture,
+    target_name,
+)
+from heatprior.errors import HeatpriorError, InvalidInputError
+from heatprior.images import read_image, write_image
+
+SAVED = "saved"
+LONGEST_WAIT = 20.0  # seconds that a request for the status of a job may wait
+
+
+class TooLargeError(InvalidInputError):
+    """A file beyond the limit."""
+
+
+class ServerState(NamedTuple):
+    """Shared by all answers: the open tabs, the queue of quick looks, their pace, and the largest file in bytes."""
+
+    tabs: Tabs
+    looks: QuickLooks
+    pace: Pace
+    largest: int
+
+
+def state_of(request: Request) -> ServerState:
+    """What all answers share."""
+    shared: ServerState = request.app.state.shared
+    return shared
+
+
+def tab_of(request: Request) -> Tab:
+    """The tab that asks."""
+    return state_of(request).tabs.find(request.path_params["tab"])
+
+
+def picture_of(request: Request) -> OpenedPicture:
+    """The picture that it asks about."""
+    return tab_of(request).picture(request.path_params["picture"])
+
+
+def parse_integer(value: Any, name: str) -> int:
+    """A whole number from a request."""
+    try:
+        return int(value)
+    except (TypeError, ValueError):
+        raise InvalidInputError(f"{name} is {str(value)[:40]!r}; expected a whole number") from None
+
+
+async def open_tab(request: Request) -> Response:
+    """Open a tab."""
+    return JSONResponse({"tab": state_of(request).tabs.open().number})
+
+
+async def heartbeat(request: Request) -> Response:
+    """Keep a tab alive."""
+    return JSONResponse({"tab": tab_of(request).number})
+
+
+async def close_tab(request: Request) -> Response:
+    """Close a tab."""
+    await run_in_threadpool(state_of(request).tabs.close, request.path_params["tab"])
+    return JSONResponse({})
+
+
+async def put_picture(request: Request) -> Response:
+    """Receive the bytes of a file and open it; answers with what it is."""
+    tab, name = tab_of(request), request.query_params.get("name", "")
+    number, path = tab.place_for(name)
+    try:
+        await receive(request, path, state_of(request).largest)
+    except BaseException:
+        tab.discard(number)
+        raise
+    return await _open_picture(tab, number, path)
+
+
+async def open_sample(request: Request) -> Response:
+    """Open one of the pictures of scikit-image, with noise added."""
+    tab = tab_of(request)
+    number, path = tab.place_for("astronaut.png")
+    await run_in_threadpool(write_sample, path)
+    return await _open_picture(tab, number, path)
+
+
+async def delete_picture(request: Request) -> Response:
+    """Forget a picture."""
+    await run_in_threadpool(tab_of(request).discard, request.path_params["picture"])
+    return JSONResponse({})
+
+
+async def look(request: Request) -> Response:
+    """Render a part of a layer as BMP."""
+    state, tab, picture = state_of(request), tab_of(request), picture_of(request)
+    asked = request.query_params
+    numbers = [parse_integer(asked.get(name), name) for name in ("x", "y", "w", "h", "step")]
+    frame = min(max(parse_integer(asked.get("frame", "0"), "frame"), 0), picture.frames - 1)
+    result = asked.get("result") or None
+    wanted = ViewRequest(
+        asked.get("layer", "noisy"),
+        frame,
+        Region.within(picture.shape_of(result), *numbers),
+        Choice.read(asked),
+        result,
+        asked.get("closeness", ""),
+    )
+    work = partial(render, picture, wanted, state.pace)
+    shown = await (state.looks.run(tab.number, work) if is_quick_look(wanted) else run_in_threadpool(work))
+    headers = {
+        "x-region": ",".join(map(str, shown.region)),
+        "x-ends": f"{shown.black:.6g},{shown.white:.6g}",
+    }
+    return Response(shown.bmp, media_type=BMP, headers=headers)
+
+
+async def get_noise(request: Request) -> Response:
+    """The noise of a frame: a first guess from its middle, or the full estimate once that is known."""
+    state, tab, picture = state_of(request), tab_of(request), picture_of(request)
+    frame = parse_integer(request.query_params.get("frame", "0"), "frame")
+    if frame not in picture.noise:
+        found = await state.looks.run(f"{tab.number} noise", lambda _: guess_noise(picture, frame))
+        picture.noise.setdefault(frame, found)
+    return JSONResponse(describe_noise(picture.noise[frame], picture.full_scale))
+
+
+async def receive(request: Request, path: Path, largest: int) -> None:
+    """Write the body of a request to a file as it arrives; never more than the limit."""
+    too_large = TooLargeError(
+        f"{path.name} is larger than {largest / 1e6:.0f} MB, the limit of this server; start it with --largest, or use "
+        "heatprior denoise"
+    )
+    if int(request.headers.get("content-length", 0)) > largest:
+        raise too_large
+    received = 0
+    with path.open("wb") as file:
+        async for piece in request.stream():
+            received += len(piece)
+            if received > largest:
+                raise too_large
+            file.write(piece)
+
+
+async def _open_picture(tab: Tab, number: str, path: Path) -> Response:
+    try:
+        picture = await run_in_threadpool(tab.open, number, path)
+    except HeatpriorError as error:  # it names the file by where it lies here
+        raise type(error)(str(error).replace(str(path), path.name)) from error
+    height, width = picture.frame_shape[:2]
+    return JSONResponse(
+        {
+            "picture": number,
+            "name": picture.name,
+            "description": picture.image.describe(),
+            "width": width,
+            "height": height,
+            "colour": picture.image.colour,
+            "frames": picture.frames,
+            "values": int(picture.values.size),
+            "target": target_name(picture.name),
+        }
+    )
+
+
+def _estimate(picture: OpenedPicture, asked: Mapping[str, Any]) -> Work:
+    number = parse_integer(asked.get("frame", 0), "frame")
+    return partial(estimate_picture, picture, min(max(number, 0), picture.frames - 1))
+
+
+JOBS: dict[str, Callable[[OpenedPicture, Mapping[str, Any]], Work]] = {
+    "estimate": _estimate,
+    "denoise": lambda picture, asked: partial(denoise_picture, picture, Choice.read(asked)),
+    "restore": lambda picture, asked: partial(restore_picture, picture, Restoration.read(asked)),
+}
+
+
+async def begin_job(request: Request) -> Response:
+    """Estimate the noise of a frame, denoise all, or restore all."""
+    tab, picture = tab_of(request), picture_of(request)
+    asked: dict[str, Any] = await request.json()
+    kind = str(asked.get("kind"))
+    if kind not in JOBS:
+        raise InvalidInputError(f"{kind[:40]!r} is no job; expected {', '.join(JOBS)}")
+    return JSONResponse(tab.begin(JOBS[kind](picture, asked), picture).status())
+
+
+async def put_mask(request: Request) -> Response:
+    """Receive the mask painted over a picture, a PNG of its size: white is filled in."""
+    picture = picture_of(request)
+    path = picture.path.parent / f".{MASK}"
+    await receive(request, path, state_of(request).largest)
+    await run_in_threadpool(_check_mask, picture, path)
+    return JSONResponse({})
+
+
+async def get_job(request: Request) -> Response:
+    """The status of a job; waits a little for a change if asked to."""
+    job = tab_of(request).job(request.path_params["job"])
+    wait, seen = parse_integer(request.query_params.get("wait", "0"), "wait"), request.query_params.get("seen", "")
+    for _ in range(int(min(wait, LONGEST_WAIT) / 0.1)):
+        if job.is_finished or f"{job.status()['state']} {job.fraction:.2f}" != seen:
+            break
+        await asyncio.sleep(0.1)
+    return JSONResponse(job.status())
+
+
+async def cancel_job(request: Request) -> Response:
+    """Cancel a job."""
+    job = tab_of(request).job(request.path_params["job"])
+    job.cancel()
+    return JSONResponse(job.status())
+
+
+async def save(request: Request) -> Response:
+    """Send a result as a file of the type and with the metadata of the original."""
+    picture, asked = picture_of(request), request.query_params
+    name = plain_name(asked.get("name") or target_name(picture.name))
+    path = picture.path.parent / SAVED / name
+    await run_in_threadpool(_write, picture, asked.get("result", ""), path)
+    return FileResponse(path, filename=name, media_type="application/octet-stream")
+
+
+async def keep(request: Request) -> Response:
+    """Keep a result for the archive of the queue, under its path in the folder that it came from."""
+    tab, picture = tab_of(request), picture_of(request)
+    asked = await request.json()
+    parts = [plain_name(part) for part in PurePosixPath(str(asked.get("place", picture.name))).parts]
+    path = tab.folder / SAVED / Path(*parts)
+    await run_in_threadpool(_write, picture, str(asked.get("result", "")), path)
+    return JSONResponse({"place": "/".join(parts)})
+
+
+async def save_all(request: Request) -> Response:
+    """Send all results of the queue in one archive."""
+    tab = tab_of(request)
+    path = tab.folder / "denoised.zip"
+    await run_in_threadpool(_pack, tab.folder / SAVED, path)
+    return FileResponse(path, filename="denoised.zip", media_type="application/zip")
+
+
+async def delete_saved(request: Request) -> Response:
+    """Delete the results of the queue."""
+    await run_in_threadpool(shutil.rmtree, tab_of(request).folder / SAVED, ignore_errors=True)
+    return JSONResponse({})
+
+
+def _check_mask(picture: OpenedPicture, path: Path) -> None:
+    try:
+        mask = read_image(path)
+        if mask.pixels.shape[:2] != picture.frame_shape[:2]:
+            raise InvalidInputError(
+                f"the mask has {mask.pixels.shape[:2]} pixels but the picture {picture.frame_shape[:2]}; paint it again"
+            )
+    except HeatpriorError as error:
+        path.unlink(missing_ok=True)
+        raise type(error)(str(error).replace(str(path), MASK)) from error
+
+
+def _write(picture: OpenedPicture, result: str, path: Path) -> None:
+    """Write a result as `heatprior denoise` does."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        kept = picture.result(result)
+        write_image(path, kept.load(), like=kept.like)
+    except HeatpriorError as error:
+        raise type(error)(str(error).replace(str(path), path.name)) from error
+
+
+def _pack(folder: Path, path: Path) -> None:
+    files = sorted(file for file in folder.rglob("*") if file.is_file())
+    if not files:
+        raise InvalidInputError("nothing has been denoised yet; start the queue first")
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as archive:  # images are packed already
+        for file in files:
+            archive.write(file, file.relative_to(folder).as_posix())
+
+
+async def list_priors(_: Request) -> Response:
+    """Names of the priors that can be shown."""
+    return JSONResponse({"names": SHOWN})
+
+
+async def describe_prior(request: Request) -> Response:
+    """Filters and facts of a prior."""
+    return JSONResponse(await run_in_threadpool(describe_filters, request.path_params["name"]))
+
+
+async def show_potentials(request: Request) -> Response:
+    """Potentials of all filters at one noise level."""
+    sigma = parse_sigma(request.query_params.get("sigma", "0"))
+    return JSONResponse(await run_in_threadpool(potentials, request.path_params["name"], sigma))
+
+
+async def show_expert(request: Request) -> Response:
+    """Potential and score of one filter at one noise level."""
+    asked = request.query_params
+    place, sigma = parse_integer(asked.get("filter", "0"), "filter"), parse_sigma(asked.get("sigma", "0"))
+    return JSONResponse(await run_in_threadpool(expert, request.path_params["name"], place, sigma))
+
+
+async def draw_samples(request: Request) -> Response:
+    """Draw noisy patches from a prior, as a picture."""
+    asked = request.query_params
+    sigma, seed = parse_sigma(asked.get("sigma", "0")), abs(parse_integer(asked.get("seed", "0"), "seed"))
+    bmp = await run_in_threadpool(samples, request.path_params["name"], sigma, seed)
+    return Response(bmp, media_type=BMP)
+
+
+async def show_likelihood(request: Request) -> Response:
+    """The likelihood of a picture over the noise level."""
+    state, tab, picture, asked = state_of(request), tab_of(request), picture_of(request), request.query_params
+    frame = parse_integer(asked.get("frame", "0"), "frame")
+    work = partial(likelihood, asked.get("prior", "patch7"), picture, frame)
+    return JSONResponse(await state.looks.run(f"{tab.number} likelihood", lambda _: work()))
+
+
+ROUTES = [
+    Route("/tabs", open_tab, methods=["POST"]),
+    Route("/tabs/{tab}", heartbeat, methods=["GET"]),
+    Route("/tabs/{tab}/close", close_tab, methods=["POST"]),
+    Route("/tabs/{tab}/pictures", put_picture, methods=["PUT"]),
+    Route("/tabs/{tab}/sample", open_sample, methods=["POST"]),
+    Route("/tabs/{tab}/pictures/{picture}", delete_picture, methods=["DELETE"]),
+    Route("/tabs/{tab}/pictures/{picture}/view", look, methods=["GET"]),
+    Route("/tabs/{tab}/pictures/{picture}/noise", get_noise, methods=["GET"]),
+    Route("/tabs/{tab}/saved.zip", save_all, methods=["GET"]),
+    Route("/tabs/{tab}/saved.zip", delete_saved, methods=["DELETE"]),
+    Route("/tabs/{tab}/jobs/{job}", get_job, methods=["GET"]),
+    Route("/tabs/{tab}/jobs/{job}/cancel", cancel_job, methods=["POST"]),
+    Route("/tabs/{tab}/pictures/{picture}/jobs", begin_job, methods=["POST"]),
+    Route("/tabs/{tab}/pictures/{picture}/mask", put_mask, methods=["PUT"]),
+    Route("/tabs/{tab}/pictures/{picture}/save", save, methods=["GET"]),
+    Route("/tabs/{tab}/pictures/{picture}/keep", keep, methods=["POST"]),
+    Route("/priors", list_priors, methods=["GET"]),
+    Route("/priors/{name}", describe_prior, methods=["GET"]),
+    Route("/priors/{name}/potentials", show_potentials, methods=["GET"]),
+    Route("/priors/{name}/expert", show_expert, methods=["GET"]),
+    Route("/priors/{name}/samples", draw_samples, methods=["GET"]),
+    Route("/tabs/{tab}/pictures/{picture}/likelihood", show_likelihood, methods=["GET"]),
+]

@@ -1,0 +1,93 @@
+"""The noise of a picture in plain words: how much, of which kind, how certain, and what is doubtful."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from heatprior.app.pictures import FrameNoise
+from heatprior.noise.doubts import NINETY
+
+COLOURS = ("red", "green", "blue")
+
+
+def describe_noise(noise: FrameNoise, full_scale: float | None = None) -> dict[str, Any]:
+    """A headline, sentences, doubts, and the numbers that controls begin with.
+
+    `full_scale` is shown as white; the default is that of the estimate.
+    """
+    report = noise.report
+    white = report.white if full_scale is None else full_scale
+    levels = [float(level) for level in noise.levels]
+    sigma = float(np.sqrt(np.mean(np.square(levels))))
+    part = sigma / white
+    full = f"{white:.3g}" if white < 1000 else f"{white:.0f}"
+    if report.is_none:
+        headline, sentences = "No noise found", ["The picture stays as it is."]
+    else:
+        headline, sentences = f"σ ≈ {_format_level(sigma)} of {full}", [_describe_amount(part)]
+    if noise.from_part:
+        sentences.append("From the middle of the picture; the whole is being looked at.")
+    elif not report.is_none:
+        sentences += _describe_details(noise, levels)
+    return {
+        "headline": headline,
+        "sentences": sentences,
+        "doubts": list(noise.doubts),
+        "sigma": sigma,
+        "white": white,
+        "fromPart": noise.from_part,
+        "models": list(report.models),
+    }
+
+
+def _describe_amount(part: float) -> str:
+    """How it looks to people, `part` being that of full scale."""
+    for limit, words in (
+        (0.002, "Hardly any noise."),
+        (0.012, "A little noise, as in daylight."),
+        (0.04, "Visible noise, as indoors."),
+        (0.12, "Strong noise, as at night."),
+    ):
+        if part < limit:
+            return words
+    return "Very strong noise: fine detail is lost in it."
+
+
+def _format_level(value: float) -> str:
+    """Three digits, also if the last is 0, and no powers of ten in large numbers."""
+    return f"{value:#.3g}".removesuffix(".") if value < 1000 else f"{value:.0f}"
+
+
+def _describe_details(noise: FrameNoise, levels: list[float]) -> list[str]:
+    report = noise.report
+    half = max(
+        NINETY * float(np.hypot(channel.level.stderr, channel.model_error)) * report.white
+        for channel in report.channels
+    )
+    low, high = max(0.0, min(levels) - half), max(levels) + half
+    sentences = [f"With 90 % certainty between {_format_level(low)} and {_format_level(high)}."]
+    if len(levels) == len(COLOURS):
+        each = ", ".join(f"{name} {_format_level(level)}" for name, level in zip(COLOURS, levels, strict=True))
+        sentences.append(f"By colour: {each}.")
+    kinds = set(report.models)
+    if "camera" in kinds:
+        sentences.append(
+            "As a camera leaves it, smoothed and compressed; σ is that of the white noise that stands for it."
+        )
+    if kinds == {"constant"}:
+        sentences.append("The same everywhere: the noise map gives no reason to think otherwise.")
+    if "affine" in kinds:
+        lines = [channel.affine for channel in report.channels if channel.model == "affine" and channel.affine]
+        grows = all(line.gain > 0 for line in lines)
+        sentences.append(
+            "It grows with brightness, as light counted by a camera does." if grows else "It falls with brightness."
+        )
+    if "map" in kinds:
+        ends = [(float(np.min(channel.sigma)), float(np.max(channel.sigma))) for channel in report.channels]
+        least, most = min(end[0] for end in ends) * report.white, max(end[1] for end in ends) * report.white
+        sentences.append(
+            f"It varies from place to place, from {_format_level(least)} to {_format_level(most)}; see the noise map."
+        )
+    return sentences

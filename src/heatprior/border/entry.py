@@ -1,0 +1,184 @@
+"""How images enter and leave: every public function that takes one calls `enter`, and gives results by `leave`.
+
+Inside, an image is planes (H, W) of float32, grey levels being 0 to 1, each with its `Noise`. Colours are mixed to
+brightness and two differences; transparency stays outside; axes in front are independent images.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from heatprior.arrays import ChannelAxis, FloatArray
+from heatprior.border.colour import ALONE, COLOUR, is_alpha, mix_channels
+from heatprior.border.gaps import with_all_or_no_channel_missing
+from heatprior.border.pixels import (
+    as_channels,
+    as_noise_level,
+    as_pixels,
+    axis_or_none,
+    integer_limits,
+    warn_of_unlikely_units,
+)
+from heatprior.border.scale import full_scale
+from heatprior.errors import InvalidInputError
+from heatprior.noise_value import ConstantNoise, Noise, NoiseMap, as_noise, mixed_noise
+
+ROWS_AT_ONCE = 64  # that are converted to the type of the result at a time
+
+Index = tuple[int, ...]  # of a channel, among (..., C)
+Noises = Mapping[Index, Noise]  # of every channel, grey levels being 0 to 1
+
+
+class Group(NamedTuple):
+    """Channels of one image that belong together: the colours, mixed, or one by itself."""
+
+    image: Index
+    channels: range
+
+    @property
+    def place(self) -> tuple[Any, ...]:
+        """Among the channels (..., C, H, W)."""
+        return (*self.image, slice(self.channels.start, self.channels.stop))
+
+
+class Entered(NamedTuple):
+    """An image that has entered."""
+
+    pixels: NDArray[Any]  # as they came, missing ones being NaN
+    channel_axis: int | None
+    full: float  # the value that stands for full scale
+    has_alpha: bool  # the last channel is transparency, which stays as it is
+
+    @property
+    def channels(self) -> NDArray[Any]:
+        """(..., C, H, W), a view."""
+        return as_channels(self.pixels, self.channel_axis)
+
+    @property
+    def colours(self) -> int:
+        """Channels without transparency."""
+        return int(self.channels.shape[-3]) - self.has_alpha
+
+    @property
+    def mix(self) -> FloatArray:
+        """What planes are made of, from the channels of a group: (d, d)."""
+        return COLOUR if self.channel_axis is not None and self.colours == len(COLOUR) else ALONE
+
+    def groups(self) -> Iterator[Group]:
+        """All that belongs together, image by image."""
+        step = len(self.mix)
+        for image in np.ndindex(self.channels.shape[:-3]):
+            for first in range(0, self.colours, step):
+                yield Group(image, range(first, first + step))
+
+    def planes(self, group: Group, *, whole: bool = True) -> list[FloatArray]:
+        """The planes of a group, grey levels being 0 to 1; of a `whole` image none may be empty."""
+        channels = with_all_or_no_channel_missing(self.channels[group.place], whole=whole)
+        return [np.asarray(mix_channels(channels, weights / self.full), np.float32) for weights in self.mix]
+
+    def noises_of_planes(self, group: Group, noises: Noises) -> list[Noise]:
+        """The noise of each plane of a group, from that of each channel."""
+        own = [noises[*group.image, c] for c in group.channels]
+        return [as_noise(mixed_noise(own, weights)) if len(own) > 1 else own[0] for weights in self.mix]
+
+    def noises(self, sigma: ArrayLike) -> dict[Index, Noise]:
+        """The noise of each channel, by levels in the units of the image: a number, one per channel, or a map."""
+        values = as_noise_level(sigma, self.pixels, self.channel_axis, self.full)
+        warn_of_unlikely_units(values, self.pixels, self.full)
+        shape = self.channels.shape
+        is_map = values.shape[-2:] == shape[-2:] and shape[-2:] != (1, 1)
+        found: dict[Index, Noise] = {}
+        shared: Noise | None = None
+        for index in np.ndindex(shape[:-2]):
+            if values.ndim <= 2:  # the same for all
+                shared = shared or noise_of_levels(values, self.full, is_map=is_map)
+                found[index] = shared
+            else:
+                own = np.broadcast_to(values, (*shape[:-2], *values.shape[-2:]))[index]
+                found[index] = noise_of_levels(own, self.full, is_map=is_map)
+        return found
+
+    def leave(self, planes: list[FloatArray], group: Group, result: NDArray[Any]) -> None:
+        """Unmix the planes of a group into the channels (..., C, H, W) of a result, which has the type of the image."""
+        back = np.linalg.inv(self.mix) * self.full
+        for channel, weights in zip(result[group.place], back, strict=True):
+            for start in range(0, len(channel), ROWS_AT_ONCE):
+                rows = slice(start, start + ROWS_AT_ONCE)
+                channel[rows] = as_type(mix_channels([plane[rows] for plane in planes], weights), channel.dtype)
+
+    def apply(
+        self,
+        function: Callable[[Group, list[FloatArray]], list[FloatArray]],
+        *,
+        keep_gaps: bool = True,
+        inside: tuple[slice, slice] | None = None,
+    ) -> NDArray[Any]:
+        """What `function` makes of the planes of each group, unmixed: an image of the same type, maybe of another size.
+
+        Transparency stays as it is, or is enlarged. With `keep_gaps` pixels that were missing are so again. Of a piece
+        of a larger image only the pixels `inside` are wanted, and that is what `function` returns.
+        """
+        channels, result = self.channels[(..., *(inside or ()))], None
+        for group in self.groups():
+            planes = function(group, self.planes(group, whole=inside is None))
+            if result is None:
+                result = self._room_for(planes[0])
+            self.leave(planes, group, result)
+        assert result is not None
+        if self.has_alpha:
+            result[..., -1, :, :] = _resize(channels[..., -1, :, :], result.shape[-2:])
+        if keep_gaps and self.pixels.dtype.kind == "f" and result.shape == channels.shape:
+            np.copyto(result, np.nan, where=np.isnan(channels))
+        return result[..., 0, :, :] if self.channel_axis is None else np.moveaxis(result, -3, self.channel_axis)
+
+    def _room_for(self, plane: FloatArray) -> NDArray[Any]:
+        """A result (..., C, h, w)."""
+        channels = self.channels
+        if plane.shape == channels.shape[-2:]:  # laid out in memory as the image is
+            return as_channels(np.empty_like(self.pixels), self.channel_axis)
+        return np.empty((*channels.shape[:-2], *plane.shape), self.pixels.dtype)
+
+
+def enter(
+    image: ArrayLike, *, channel_axis: ChannelAxis = None, white: float | None = None, sigma: ArrayLike | None = None
+) -> Entered:
+    """Check an image (..., H, W), with a `channel_axis` or without, and find its full scale if `white` is not given.
+
+    `sigma` is what is told of the noise, if anything.
+    """
+    pixels = as_pixels(image)
+    channels = as_channels(pixels, channel_axis)
+    if channel_axis is None and pixels.ndim > 2 and pixels.shape[-1] in (3, 4):
+        raise InvalidInputError(
+            f"the image has shape {pixels.shape}, as colours have; give channel_axis=-1, or () if it has none"
+        )
+    axis = axis_or_none(channel_axis)
+    has_alpha = axis is not None and is_alpha(channels)
+    told = 0.0 if sigma is None else float(np.max(as_noise_level(sigma, pixels, channel_axis, np.inf)))
+    return Entered(pixels, axis, full_scale(white, pixels, channel_axis, told), has_alpha)
+
+
+def noise_of_levels(values: FloatArray, full: float, *, is_map: bool, ends: tuple[float, float] | None = None) -> Noise:
+    """The noise of a channel by its levels, one number or a map (H, W), in the units of an image of this full scale.
+
+    `ends` are the lowest and the highest level of the whole channel, if only a piece of a map is here.
+    """
+    if not is_map:
+        return ConstantNoise(float(values.reshape(-1)[0]) / full)
+    lowest, highest = ends or (float(values.min()), float(values.max()))
+    return as_noise(NoiseMap(lambda rows: np.asarray(values[rows] / full), lowest / full, highest / full))
+
+
+def as_type(values: FloatArray, dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Floats as pixels of a type: rounded and clipped if they are integers."""
+    return values if dtype.kind == "f" else np.clip(np.rint(values), *integer_limits(dtype))
+
+
+def _resize(alpha: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
+    """Transparency (..., H, W) at another size: that of the nearest pixel."""
+    rows, columns = (np.arange(length) * old // length for length, old in zip(shape, alpha.shape[-2:], strict=True))
+    return alpha if alpha.shape[-2:] == tuple(shape) else alpha[..., rows[:, None], columns]

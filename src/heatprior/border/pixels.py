@@ -1,0 +1,163 @@
+"""Validation of images and noise levels: the type and the scale of an image, and the noise level in its units."""
+
+from __future__ import annotations
+
+import warnings
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from heatprior.arrays import ChannelAxis, FloatArray
+from heatprior.errors import InvalidInputError
+
+WHITES: dict[np.dtype[Any], float] = {  # full scale, by type
+    **{np.dtype(name): float(np.iinfo(name).max) for name in ("uint8", "uint16", "uint32", "int16", "int32")},
+    **{np.dtype(name): 1.0 for name in ("float16", "float32", "float64")},
+}
+LARGEST_GREY = 1e9  # over full scale; beyond it squares might overflow float32
+WIDEST = (1e-30, 1e30)  # factors for which float32 will do
+LARGEST_SIGMA = 10.0  # over full scale; beyond it a unit was mistaken
+LEAST_SIGMA_OF_INTEGERS = 0.25  # weaker noise is lost in the rounding to whole numbers
+
+
+def is_lazy(image: object) -> bool:
+    """Whether this is a dask array, which is computed later, block by block."""
+    return hasattr(type(image), "__dask_graph__")
+
+
+def room_of(image: object) -> ModuleType | None:
+    """The room that computes a dask array; None for an array that is here, and for what becomes one."""
+    return import_module("heatprior.large.arrays") if is_lazy(image) else None
+
+
+def as_pixels(image: ArrayLike) -> NDArray[Any]:
+    """The image as an array of a type that has a scale, not empty; masked and infinite pixels are missing: NaN."""
+    if is_lazy(image):
+        raise InvalidInputError(
+            "this looks at the whole image at once, for which a dask array is too large; compute a crop of it, "
+            "or take hp.denoise or hp.estimate_noise, which work in blocks"
+        )
+    if np.ma.is_masked(image):
+        if np.asarray(image).dtype.kind != "f":
+            raise InvalidInputError("the image is masked but holds integers; convert it to float, with NaN for missing")
+        image = np.ma.filled(image, np.nan)
+    pixels = np.asarray(image)
+    if pixels.dtype.newbyteorder("=") not in WHITES:
+        raise InvalidInputError(
+            f"the image is of type {pixels.dtype}; expected {', '.join(map(str, WHITES))}: convert it"
+        )
+    if pixels.ndim < 2 or pixels.size == 0:
+        raise InvalidInputError(f"the image has shape {pixels.shape}; expected (H, W), or more axes in front of them")
+    if pixels.dtype.kind == "f" and np.isinf(_extremes(pixels)).any():
+        return np.where(np.isinf(pixels), pixels.dtype.type(np.nan), pixels)
+    return pixels
+
+
+def _extremes(pixels: NDArray[Any]) -> tuple[float, float]:
+    """The least and the largest value that is not NaN."""
+    return float(np.fmin.reduce(pixels, axis=None)), float(np.fmax.reduce(pixels, axis=None))
+
+
+def check_white(white: float, pixels: NDArray[Any]) -> float:
+    """Full scale as it was given, unless it cannot be."""
+    if not (isinstance(white, int | float | np.integer | np.floating) and 0 < white < np.inf):
+        raise InvalidInputError(f"white is {white!r}; expected the positive value that stands for full scale")
+    largest = max(abs(end) for end in _extremes(pixels))
+    if largest > LARGEST_GREY * white:
+        raise InvalidInputError(
+            f"the image has values up to {largest:g} but full scale (white) is {white:g}; set values that stand "
+            "for missing pixels to NaN, or give the right full scale"
+        )
+    return float(white)
+
+
+def type_white(pixels: NDArray[Any]) -> float:
+    """Full scale of the type of an image: the largest integer, or one."""
+    return WHITES[pixels.dtype.newbyteorder("=")]
+
+
+def axis_or_none(channel_axis: ChannelAxis) -> int | None:
+    """The axis, None if there is none for sure, too."""
+    return None if isinstance(channel_axis, tuple) and not channel_axis else channel_axis
+
+
+def as_channels(pixels: NDArray[Any], channel_axis: ChannelAxis) -> NDArray[Any]:
+    """A view (..., channels, H, W)."""
+    if (channel_axis := axis_or_none(channel_axis)) is None:
+        return pixels[..., None, :, :]
+    if not isinstance(channel_axis, int | np.integer) or not -pixels.ndim <= channel_axis < pixels.ndim:
+        raise InvalidInputError(f"channel_axis is {channel_axis!r}; the image has axes 0 to {pixels.ndim - 1}")
+    if pixels.ndim < 3:
+        raise InvalidInputError(
+            f"the image has shape {pixels.shape}, which leaves no room for channels; leave out channel_axis"
+        )
+    return np.moveaxis(pixels, channel_axis, -3)
+
+
+def in_unit_range(pixels: NDArray[Any], white: float) -> FloatArray:
+    """Grey levels from 0 to 1, in float32."""
+    return np.asarray(np.multiply(pixels, 1.0 / white, dtype=enough_for(1.0 / white)), np.float32)
+
+
+def enough_for(factor: float) -> type[np.float32 | np.float64]:
+    """The type in which pixels are multiplied by such a factor: float32 has neither 1e300 nor 1e-300."""
+    return np.float32 if WIDEST[0] < factor < WIDEST[1] else np.float64
+
+
+def warn_of_unlikely_units(sigma: ArrayLike, pixels: NDArray[Any], white: float) -> None:
+    """Warn of a noise level that no such image can have: it was probably given in other units."""
+    highest = float(np.max(sigma))
+    if highest > white:
+        warnings.warn(
+            f"sigma is {highest:g}, more than full scale ({white:g}); give it in the units of the image", stacklevel=4
+        )
+    if pixels.dtype.kind != "f" and highest < LEAST_SIGMA_OF_INTEGERS:
+        warnings.warn(
+            f"sigma is {highest:g} but the image holds whole numbers up to {white:g}, which hide so little noise; "
+            "give it in the units of the image",
+            stacklevel=4,
+        )
+
+
+def as_noise_level(sigma: ArrayLike, pixels: NDArray[Any], channel_axis: ChannelAxis, white: float) -> FloatArray:
+    """The noise level in the units of the image: one number, one per channel (channels, 1, 1), or a map (..., H, W)."""
+    if np.ma.is_masked(sigma):
+        raise InvalidInputError("sigma holds masked values; give a positive number for every pixel")
+    values = np.asarray(sigma)
+    if values.dtype.kind not in "iuf":
+        raise InvalidInputError(
+            f"sigma is {values.dtype}, such as {sigma!r:.40}; expected a number or an array of numbers"
+        )
+    lowest, highest = (values.min(), values.max()) if values.size else (np.nan, np.nan)
+    if values.size > 1 and np.isnan(lowest):
+        raise InvalidInputError("sigma is a map that holds NaN; give a positive number for every pixel")
+    if not 0 < lowest <= highest < np.inf:
+        bad = lowest if not lowest > 0 else highest
+        raise InvalidInputError(f"sigma is {bad:g}; expected a positive number, in the units of the image")
+    if highest > LARGEST_SIGMA * white:
+        raise InvalidInputError(
+            f"sigma is {highest:g} but full scale is {white:g}; give sigma in the units of the image, or the value of "
+            "full scale (white)"
+        )
+    channels = as_channels(pixels, channel_axis)
+    if values.ndim == 0 or values.shape == channels.shape[-2:]:
+        return values
+    if values.shape == pixels.shape:
+        return as_channels(values, channel_axis)
+    if (channel_axis := axis_or_none(channel_axis)) is not None and values.shape == channels.shape[-3:-2]:
+        return values[:, None, None]
+    raise InvalidInputError(
+        f"sigma has shape {values.shape} but the image {pixels.shape}; expected one number, "
+        + ("" if channel_axis is None else f"{channels.shape[-3]} numbers (one per channel), ")
+        + f"or a map {channels.shape[-2:]} or {pixels.shape}"
+    )
+
+
+def integer_limits(dtype: np.dtype[Any]) -> tuple[float, float]:
+    """The range of an integer type, to the nearest numbers within it that float32 has."""
+    limits = np.iinfo(dtype)
+    highest = np.float32(limits.max)
+    return float(limits.min), float(highest if int(highest) <= limits.max else np.nextafter(highest, np.float32(0)))

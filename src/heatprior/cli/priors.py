@@ -1,0 +1,202 @@
+"""`heatprior show` and `heatprior sample`: what a prior is, and patches or images drawn from it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, cast
+
+import typer
+
+from heatprior.cli.batches import check_output, show_progress
+
+if TYPE_CHECKING:
+    from heatprior.arrays import FloatArray
+    from heatprior.priors.protocol import ImagePrior
+
+EXAMPLES = {
+    "show": """\b
+Examples:
+  heatprior show patch7
+  heatprior show mine.safetensors --filters 24 -o mine.pdf
+""",
+    "sample": """\b
+Examples:
+  heatprior sample -o patches.png
+  heatprior sample patch7 --sigma 0 --sigma 0.3 --count 100 --seed 7 -o patches.npy
+  heatprior sample mine.safetensors -o mine.pdf
+  heatprior sample wavelet-density --size 128x128 -o images.png  whole images, if the prior describes them
+""",
+}
+MOST_NUMBERS = 48  # of a table that is printed whole
+SIGMAS = [0.0, 0.025, 0.05, 0.1, 0.2]
+MOST_PATCHES = 10_000_000
+MOST_DRAWN = 1024  # patches of one noise level that a picture can still show
+PATCHES, IMAGES = 36, 1  # at each level, by default
+SIZE = "128x128"
+LARGEST_SIDE = 4096
+
+
+def show(
+    prior: Annotated[str, typer.Argument(metavar="PRIOR", help="Name of a shipped prior, or path of a prior file.")],
+    *,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="The picture: .png, .pdf or .svg.  [default: PRIOR.png]"),
+    ] = None,
+    filters: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            min=1,
+            help="Draw at most N filters, evenly spaced by norm, or N shapes.  [default: 112, 12]",
+        ),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace the output if it exists.")] = False,
+) -> None:
+    """Describe a prior, and draw its filters and potentials, or the shapes of a mixture.
+
+    Filters are sorted by norm, each with the values of black and white, above its potentials −log ψ at five noise
+    levels. Shapes are sorted by frequency, each with its leading axes and the weights of its contrasts.
+    """
+    from heatprior import load
+    from heatprior.errors import InvalidInputError
+    from heatprior.files import keep_apart
+    from heatprior.kinds import KINDS
+    from heatprior.pictures.figures import SUFFIXES
+
+    output = output or Path(f"{Path(prior).stem or 'prior'}.png")
+    if output.suffix.lower() not in SUFFIXES:
+        raise InvalidInputError(f"cannot write {output}: it must be a name that ends in {', '.join(SUFFIXES)}")
+    keep_apart([output], filter(Path.is_file, [Path(prior)]))
+    check_output(output, force=force)
+    loaded = load(prior)
+    facts = loaded.facts()
+    KINDS[loaded.kind].drawing()(loaded, output, filters)
+    for name, value in facts.items():
+        typer.echo(f"{_printable(name):<12}{_printable(_format_fact(value))}")
+    typer.echo(f"wrote {output}")
+
+
+def _format_fact(value: object) -> str:
+    """An entry of a card as a person would write it: lists with commas, objects as names with their values.
+
+    Of long tables it tells the shape and the range.
+    """
+    if isinstance(value, Mapping):
+        return "; ".join(f"{name} {_format_fact(part)}" for name, part in value.items())
+    if isinstance(value, list | tuple):
+        table = _as_table(value)
+        if table is not None and table.size > MOST_NUMBERS:
+            shape = "×".join(map(str, table.shape))
+            return f"{shape} numbers from {table.min():.4g} to {table.max():.4g}"
+        nested = any(isinstance(part, list | tuple) for part in value)
+        return (" | " if nested else ", ").join(_format_fact(part) for part in value)
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def _as_table(value: object) -> FloatArray | None:
+    """Nested lists of numbers as an array, if they are that."""
+    import numpy as np
+
+    try:
+        return np.array(value, np.float64)
+    except (OverflowError, TypeError, ValueError):
+        return None
+
+
+def _printable(value: object) -> str:
+    """Text from a file of unknown origin, without what would move the cursor of a terminal."""
+    return "".join(letter if letter.isprintable() else " " for letter in str(value))
+
+
+def sample(
+    prior: Annotated[
+        str, typer.Argument(metavar="PRIOR", help="Name of a shipped prior, or path of a prior file.")
+    ] = "patch7",
+    *,
+    output: Annotated[
+        Path,
+        typer.Option("--output", "-o", metavar="FILE", help="A picture (.png, .pdf, .svg), or .npy for the numbers."),
+    ],
+    sigma: Annotated[
+        list[float],
+        typer.Option(metavar="S", help="Standard deviation of the noise, grey levels being 0 to 1; may be repeated."),
+    ] = SIGMAS,
+    count: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            min=1,
+            max=MOST_PATCHES,
+            help="Patches or images at each level.  [default: 36 patches, 1 image]",
+        ),
+    ] = None,
+    size: Annotated[
+        str | None,
+        typer.Option(metavar="HxW", help="Size of whole images, for priors of these.  [default: 128x128]"),
+    ] = None,
+    seed: Annotated[int, typer.Option(metavar="K", min=0, help="Seed of the random numbers.")] = 0,
+    force: Annotated[bool, typer.Option("--force", help="Replace the output if it exists.")] = False,
+) -> None:
+    """Draw patches, or whole images, from a prior at given noise levels.
+
+    All levels share their random numbers, so that patches at the same place are comparable. The array is float32 of
+    shape (levels, count, b, b), or (levels, count, H, W) for whole images. Those of `conv` take a while: they are
+    drawn by Langevin dynamics.
+    """
+    import numpy as np
+
+    from heatprior import load
+    from heatprior.errors import InvalidInputError
+    from heatprior.files import keep_apart, replacing
+    from heatprior.kernels.row_bands import part_of
+    from heatprior.pictures.figures import SUFFIXES
+    from heatprior.pictures.panels import draw_patches
+
+    suffix = output.suffix.lower()
+    if suffix not in (*SUFFIXES, ".npy"):
+        raise InvalidInputError(f"cannot write {output}: it must be a name that ends in {', '.join(SUFFIXES)} or .npy")
+    if suffix in SUFFIXES and count is not None and count > MOST_DRAWN:
+        raise InvalidInputError(f"{count} patches do not fit in a picture; at most {MOST_DRAWN}, or write them to .npy")
+    shape = _shape(size or SIZE)
+    keep_apart([output], filter(Path.is_file, [Path(prior)]))
+    check_output(output, force=force)
+
+    loaded = load(prior)
+    if loaded.patch_shape and size is not None:
+        raise InvalidInputError(
+            f"{prior} describes patches; leave out --size, or take a prior of images, wavelet-density"
+        )
+    what, count = ("patches", count or PATCHES) if loaded.patch_shape else ("images", count or IMAGES)
+    draws = []
+    with show_progress(1) as (progress, _):
+        for number, noise in enumerate(sigma):
+            rng = np.random.default_rng(seed)
+            if loaded.patch_shape:
+                shape = (loaded.patch_shape[0], loaded.patch_shape[1])
+                draws.append(loaded.sample(count, noise, rng=rng))
+            else:
+                part = part_of(progress, number, len(sigma))
+                draws.append(cast("ImagePrior", loaded).sample(count, noise, rng=rng, shape=shape, progress=part))
+            progress((number + 1) / len(sigma))
+    patches = np.array([drawn.reshape(count, *shape) for drawn in draws], np.float32)
+    if suffix == ".npy":
+        with replacing(output) as temporary, temporary.open("wb") as file:
+            np.save(file, patches)
+    else:
+        draw_patches(patches, sigma, output)
+    levels = ", ".join(f"{noise:g}" for noise in sigma)
+    typer.echo(f"wrote {output}: {count} {what} of {shape[0]}×{shape[1]} pixels at each sigma of {levels}")
+
+
+def _shape(size: str) -> tuple[int, int]:
+    """The two sides that a text such as 128x96 names."""
+    from heatprior.errors import InvalidInputError
+
+    sides = size.lower().split("x")
+    if len(sides) != 2 or not all(
+        side.isascii() and side.isdigit() and 1 <= int(side) <= LARGEST_SIDE for side in sides
+    ):
+        raise InvalidInputError(f"size is {size!r}; expected height and width in pixels, such as 128x128")
+    return int(sides[0]), int(sides[1])

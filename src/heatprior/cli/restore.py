@@ -1,0 +1,283 @@
+"""`heatprior deblur`, `inpaint` and `upscale`: files and folders, restored."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from inspect import Parameter, Signature, signature
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_type_hints
+
+import typer
+
+from heatprior.cli.batches import (
+    Force,
+    Inputs,
+    Job,
+    Output,
+    PriorName,
+    Sigma,
+    SkipExisting,
+    White,
+    announce_compiling,
+    check_white,
+    picture_beside,
+    prepare,
+    read_sigma,
+    report_warnings,
+    run_jobs,
+)
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from heatprior.arrays import FloatArray
+    from heatprior.images import ImageFile
+
+EXAMPLES = {
+    "deblur": """\b
+Examples:
+  heatprior deblur photo.png -o sharp.png --gaussian 1.6          out of focus, a little
+  heatprior deblur photo.png -o sharp.png --motion 15,30          15 pixels long, 30° up from the right
+  heatprior deblur photo.jpg -o sharp.png --kernel psf.tif --sigma 2 --compare
+""",
+    "inpaint": """\b
+Examples:
+  heatprior inpaint photo.png --mask scratches.png -o whole.png      what is white in the mask is filled in
+  heatprior inpaint map.npy -o whole.npy                             so are NaN, and what a file calls missing
+  heatprior inpaint photo.png --mask text.png -o whole.png --sigma 5   and the noise of all others removed
+""",
+    "upscale": """\b
+Examples:
+  heatprior upscale photo.png -o large.png                   twice as wide and high
+  heatprior upscale photo.png -o large.png --factor 3 --compare
+  heatprior upscale photo.png -o large.png --gaussian 1.2    if the lens was softer than a bicubic reduction
+""",
+}
+LARGEST = 8  # factor of enlargement
+Compare = Annotated[
+    bool, typer.Option("--compare", help="Draw the image before and after side by side: OUT-compare.png.")
+]
+
+
+class Task(NamedTuple):
+    """What is done to each image."""
+
+    verb: str
+    restore: Callable[..., NDArray[Any]]  # the values, and sigma, prior, channel_axis, white, progress → the result
+    factor: int = 1  # how much larger the result is
+
+
+class Request(NamedTuple):
+    """What every one of the three commands is asked for: the options that they share, as typer reads them."""
+
+    inputs: Inputs
+    output: Output
+    sigma: Sigma = None
+    prior: PriorName = "tuned"
+    white: White = None
+    compare: Compare = False
+    skip_existing: SkipExisting = False
+    force: Force = False
+
+
+def add_shared_options(own: Callable[..., None]) -> Callable[..., None]:
+    """`own(request, *, options)` as a command with its own options and those of a `Request`."""
+    shared = get_type_hints(Request, include_extras=True)
+    hints = get_type_hints(own, include_extras=True)
+    first, second = (
+        [Parameter(name, Parameter.KEYWORD_ONLY, annotation=shared[name], default=default) for name, default in group]
+        for group in (
+            [(name, Parameter.empty) for name in Request._fields if name not in Request._field_defaults],
+            list(Request._field_defaults.items()),
+        )
+    )
+    middle = [each.replace(annotation=hints[each.name]) for each in list(signature(own).parameters.values())[1:]]
+
+    def command(**options: Any) -> None:
+        request = Request(**{name: options.pop(name) for name in Request._fields})
+        own(request, **options)
+
+    command.__name__, command.__doc__ = own.__name__, own.__doc__
+    parameters = [*first, *middle, *second]
+    command.__annotations__ = {each.name: each.annotation for each in parameters}
+    command.__dict__["__signature__"] = Signature(parameters)
+    return command
+
+
+def restore_files(request: Request, task: Task, *read: str | None) -> None:
+    """Restore every file; `read` may name files that are read besides, and must stay."""
+    from heatprior import load
+
+    level = read_sigma(request.sigma)
+    check_white(request.white)
+    todo = prepare(
+        request.inputs,
+        request.output,
+        compare=request.compare,
+        read=(request.sigma, request.prior, *read),
+        skip_existing=request.skip_existing,
+        force=request.force,
+    )
+    if todo is None:
+        return
+    announce_compiling()
+    prior = load(request.prior)
+
+    def work(job: Job, progress: Callable[[float], None]) -> str:
+        return _restore(job, task, progress, request, sigma=level, prior=prior)
+
+    run_jobs(todo, work, request.output)
+
+
+def _restore(job: Job, task: Task, progress: Callable[[float], None], request: Request, **options: Any) -> str:
+    """Read, restore and write one image; returns a line that says what was done."""
+    from heatprior.errors import InvalidInputError
+    from heatprior.images import check_writable, read_image, write_image
+
+    start = time.perf_counter()
+    image = read_image(job.source)
+    result = image.enlarge(task.factor) if task.factor > 1 else replace(image, missing=None)
+    check_writable(job.target, result)
+    try:
+        with report_warnings(job.source):
+            pixels = task.restore(
+                image.values(),
+                channel_axis=image.channel_axis,
+                white=request.white,
+                progress=progress,
+                **options,
+            )
+    except InvalidInputError as error:
+        raise InvalidInputError(f"cannot {task.verb} {job.source}: {error}") from error
+    write_image(job.target, pixels, like=result)
+    if request.compare:
+        _draw(image, pixels, task.factor, picture_beside(job.target))
+    seconds = time.perf_counter() - start
+    return f"wrote {job.target}: {result.describe()}, from {job.source}, {seconds:.1f} s"
+
+
+def _draw(image: ImageFile, pixels: NDArray[Any], factor: int, path: Path) -> None:
+    """Before and after; of a stack, the image in its middle."""
+    from heatprior.pictures.panels import Panel, contrast, draw_side_by_side
+
+    frame = 3 if image.colour else 2
+    middle = tuple(count // 2 for count in pixels.shape[: pixels.ndim - frame])
+    before = image.pixels[middle].repeat(factor, axis=0).repeat(factor, axis=1)
+    black, white = contrast(pixels[middle])
+    draw_side_by_side([Panel("before", before, black, white), Panel("after", pixels[middle], black, white)], path)
+
+
+@add_shared_options
+def deblur(
+    request: Request,
+    *,
+    kernel: Annotated[str | None, typer.Option(metavar="FILE", help="Image of the point spread function.")] = None,
+    gaussian: Annotated[
+        float | None, typer.Option(metavar="S", help="Gaussian blur of this standard deviation in pixels.")
+    ] = None,
+    motion: Annotated[
+        str | None,
+        typer.Option(metavar="L,D", help="Motion blur of L pixels, D degrees anticlockwise from the right."),
+    ] = None,
+) -> None:
+    """Sharpen images with a known blur: --kernel, --gaussian or --motion.
+
+    Pixels beyond the edges are treated as unknown. Results keep the type, units and metadata of the images.
+    """
+    spread = _point_spread(kernel, gaussian, motion)
+
+    def restore(values: Any, **options: Any) -> Any:
+        import heatprior
+
+        return heatprior.restore(values, heatprior.operators.Blur(spread), **options)
+
+    restore_files(request, Task("deblur", restore), kernel)
+
+
+def _point_spread(kernel: str | None, gaussian: float | None, motion: str | None) -> FloatArray:
+    """The one blur that was given, of sum one."""
+    import numpy as np
+
+    from heatprior.images import read_grey
+    from heatprior.restoration.operators.convolution import as_kernel, gaussian_kernel, motion_kernel
+
+    if sum(blur is not None for blur in (kernel, gaussian, motion)) != 1:
+        raise typer.BadParameter("expected one blur: --kernel psf.tif, --gaussian 1.6 or --motion 15,30")
+    if kernel is not None:
+        values = as_kernel(read_grey(Path(kernel)))
+        if not values.sum() > 0:
+            raise typer.BadParameter(f"the kernel {kernel} does not sum up to a positive number; give a point spread")
+        return np.asarray(values / values.sum())
+    if gaussian is not None:
+        return gaussian_kernel(gaussian)
+    parts = str(motion).split(",")
+    try:
+        length, degrees = (float(part) for part in parts)
+    except ValueError:
+        raise typer.BadParameter(f"--motion is {motion!r}; expected a length and an angle, such as 15,30") from None
+    return motion_kernel(length, degrees)
+
+
+@add_shared_options
+def inpaint(
+    request: Request,
+    *,
+    mask: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Image of the same size: pixels brighter than half are filled in."),
+    ] = None,
+) -> None:
+    """Fill in missing pixels: where --mask is white, and where pixels are NaN.
+
+    All other pixels are kept exactly, unless --sigma is given: then they are denoised as well.
+    """
+    from heatprior.restoration.restore import fill_in
+
+    spoilt = None if mask is None else _spoilt(Path(mask))
+
+    def restore(values: Any, **options: Any) -> Any:
+        return fill_in(values, spoilt, **options)
+
+    restore_files(request, Task("inpaint", restore), mask)
+
+
+def _spoilt(path: Path) -> NDArray[Any]:
+    """Where the mask (H, W) is brighter than half of full scale; one of zeros and ones is of that scale."""
+    import numpy as np
+
+    from heatprior.images import read_grey
+
+    values = read_grey(path)
+    full = 1 if values.dtype.kind == "f" or values.max() <= 1 else np.iinfo(values.dtype).max
+    return np.asarray(values > full / 2)
+
+
+@add_shared_options
+def upscale(
+    request: Request,
+    *,
+    factor: Annotated[int, typer.Option(metavar="F", min=2, max=LARGEST, help="Enlargement of each side.")] = 2,
+    gaussian: Annotated[
+        float | None,
+        typer.Option(
+            metavar="S",
+            help="Standard deviation, in pixels of the result, of the Gaussian blur assumed before reduction.  "
+            "[default: bicubic reduction]",
+        ),
+    ] = None,
+) -> None:
+    """Enlarge images (super-resolution).
+
+    Results keep the type and units of the images and, of the metadata, profile, EXIF and resolution.
+    """
+    import heatprior
+    from heatprior.restoration.operators.convolution import gaussian_kernel
+
+    operator = heatprior.operators.Downsample(factor, "bicubic" if gaussian is None else gaussian_kernel(gaussian))
+
+    def restore(values: Any, **options: Any) -> Any:
+        return heatprior.restore(values, operator, **options)
+
+    restore_files(request, Task("upscale", restore, factor))

@@ -1,0 +1,320 @@
+"""Noise as a value: how strong it is at every pixel of an image (H, W), and how it is correlated between pixels.
+
+Everything that denoises takes a `Noise` and asks it for levels, some rows at a time, so that a map of a large image
+need not be in memory as a whole. Grey levels are 0 to 1. Noise is white unless it has a `NoiseSpectrum`: noise n of
+spectrum S has the autocovariance E[n(x) n(x + lag)] = r(lag), the Fourier transform of S. Demosaicing, compression and
+the smoothing within a camera leave little of it at high frequencies, and neighbours are correlated. A spectrum that is
+nowhere negative gives a covariance matrix for patches of any size, and that of an image at half its size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+
+from heatprior.arrays import FloatArray, IntArray
+from heatprior.errors import InvalidInputError
+
+SAME_LEVEL = 1.0 + 1e-6  # a map whose ends differ by less than this factor is constant
+
+Rows = slice | IntArray
+Levels = Callable[[FloatArray], FloatArray]  # of each level, another
+LEAST_POWER = 1e-5  # of the mean: no frequency is free of noise, if only because grey levels are rounded
+
+
+class Noise(Protocol):
+    """Gaussian noise whose standard deviation lies from `lowest` to `highest`.
+
+    A prior that does not support correlated noise treats it as white noise of the same levels.
+    """
+
+    @property
+    def spectrum(self) -> NoiseSpectrum | None:
+        """How it is correlated from pixel to pixel; None if it is not."""
+        ...
+
+    @property
+    def lowest(self) -> float:
+        """The lowest level."""
+        ...
+
+    @property
+    def highest(self) -> float:
+        """The highest level."""
+        ...
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether all pixels have the same level."""
+        ...
+
+    def rows(self, rows: Rows) -> FloatArray:
+        """The levels of some rows of pixels, (rows, W), or () if all are the same."""
+        ...
+
+    def patches(self, rows: slice, size: int) -> FloatArray:
+        """The levels of all patches in some rows, root mean squares over pixels: (rows − b + 1, W − b + 1), or ()."""
+        ...
+
+    def changed(self, levels: Levels, lowest: float, highest: float) -> Noise:
+        """The noise whose levels are `levels` of these, all from `lowest` to `highest`."""
+        ...
+
+    def rearranged(self, read: Callable[[Callable[[Rows], FloatArray], Rows], FloatArray]) -> Noise:
+        """The noise of an image whose rows `read` puts together from rows of this one, as where it is mirrored."""
+        ...
+
+    def halved(self, shape: tuple[int, int], factor: float) -> Noise:
+        """The noise of an image (H, W) at half its size: the root mean square over 2×2 pixels, times `factor`."""
+        ...
+
+
+@dataclass(frozen=True)
+class ConstantNoise:
+    """The same level everywhere."""
+
+    sigma: float
+    spectrum: NoiseSpectrum | None = None
+
+    @property
+    def lowest(self) -> float:
+        """The one level."""
+        return self.sigma
+
+    @property
+    def highest(self) -> float:
+        """The one level."""
+        return self.sigma
+
+    @property
+    def is_constant(self) -> bool:
+        """Always."""
+        return True
+
+    def rows(self, rows: Rows) -> FloatArray:  # noqa: ARG002
+        """The one level, ()."""
+        return np.asarray(self.sigma)
+
+    def patches(self, rows: slice, size: int) -> FloatArray:  # noqa: ARG002
+        """The one level, ()."""
+        return np.asarray(self.sigma)
+
+    def changed(self, levels: Levels, lowest: float, highest: float) -> ConstantNoise:  # noqa: ARG002
+        """`levels` of the one level."""
+        return ConstantNoise(float(levels(np.asarray(self.sigma))), self.spectrum)
+
+    def rearranged(
+        self,
+        read: Callable[[Callable[[Rows], FloatArray], Rows], FloatArray],  # noqa: ARG002
+    ) -> ConstantNoise:
+        """The same."""
+        return self
+
+    def halved(self, shape: tuple[int, int], factor: float) -> ConstantNoise:  # noqa: ARG002
+        """The level times `factor`."""
+        spectrum, part = _halved(self.spectrum)
+        return ConstantNoise(self.sigma * factor * part, spectrum)
+
+
+@dataclass(frozen=True)
+class NoiseMap:
+    """A level for each pixel, some rows at a time, all from `lowest` to `highest`."""
+
+    read: Callable[[Rows], FloatArray]  # rows → (rows, W)
+    lowest: float
+    highest: float
+    spectrum: NoiseSpectrum | None = None
+
+    @property
+    def is_constant(self) -> bool:
+        """Never; `as_noise` makes constant noise of a constant map."""
+        return False
+
+    def rows(self, rows: Rows) -> FloatArray:
+        """(rows, W)."""
+        return self.read(rows)
+
+    def patches(self, rows: slice, size: int) -> FloatArray:
+        """(rows − b + 1, W − b + 1), in float32."""
+        return root_mean_squares(self.read(rows), size)
+
+    def changed(self, levels: Levels, lowest: float, highest: float) -> NoiseMap:
+        """Level by level."""
+        return NoiseMap(lambda rows: levels(self.read(rows)), lowest, highest, self.spectrum)
+
+    def rearranged(self, read: Callable[[Callable[[Rows], FloatArray], Rows], FloatArray]) -> NoiseMap:
+        """Row by row."""
+        return NoiseMap(lambda rows: read(self.read, rows), self.lowest, self.highest, self.spectrum)
+
+    def halved(self, shape: tuple[int, int], factor: float) -> NoiseMap:
+        """The last row or column stands for itself where there is no next one."""
+        height, width = (-(-length // 2) for length in shape)
+        spectrum, part = _halved(self.spectrum)
+        factor *= part
+
+        def read(wanted: Rows) -> FloatArray:
+            numbers = np.arange(height)[wanted]
+            pairs = []
+            for offset in (0, 1):
+                squares = np.square(self.read(np.minimum(2 * numbers + offset, shape[0] - 1)), dtype=np.float32)
+                right = np.concatenate([squares[:, 1::2], squares[:, -1:]], axis=1)[:, :width]
+                pairs.append((squares[:, ::2] + right) / 2.0)
+            return np.asarray(factor * np.sqrt((pairs[0] + pairs[1]) / 2.0))
+
+        return NoiseMap(read, self.lowest * factor, self.highest * factor, spectrum)
+
+
+def as_noise(sigma: float | FloatArray | Noise) -> Noise:
+    """A number, a map (H, W) or noise as noise; a map that is constant counts as one level."""
+    if isinstance(sigma, ConstantNoise):
+        return sigma
+    if not isinstance(sigma, NoiseMap):
+        values = np.asarray(sigma)
+        sigma = NoiseMap(values.__getitem__, float(values.min()), float(values.max()))
+    return ConstantNoise(sigma.lowest, sigma.spectrum) if sigma.highest <= sigma.lowest * SAME_LEVEL else sigma
+
+
+def _halved(spectrum: NoiseSpectrum | None) -> tuple[NoiseSpectrum | None, float]:
+    """Of the image at half its size, and how much more noise than white one is left there."""
+    return (None, 1.0) if spectrum is None else spectrum.halved()
+
+
+def mixed_noise(noises: Sequence[Noise], weights: FloatArray) -> Noise:
+    """The noise of Σ_c weights_c x_c of independent channels: sqrt(Σ_c weights_c² sigma_c²)."""
+
+    def together(levels: Sequence[FloatArray | float]) -> FloatArray:
+        squares = [weight**2 * np.square(level) for weight, level in zip(weights, levels, strict=True)]
+        return np.asarray(np.sqrt(sum(squares)))
+
+    lowest, highest = (float(together([getattr(noise, end) for noise in noises])) for end in ("lowest", "highest"))
+    if all(noise.is_constant for noise in noises):
+        return ConstantNoise(lowest)
+    return NoiseMap(lambda rows: together([noise.rows(rows) for noise in noises]), lowest, highest)
+
+
+def root_mean_squares(levels: FloatArray, size: int) -> FloatArray:
+    """Of a map over every patch: (H, W) → (H − b + 1, W − b + 1)."""
+    squares = np.square(levels, dtype=np.float32)
+    height, width = (length - size + 1 for length in squares.shape)
+    columns = sum(squares[i : i + height] for i in range(1, size)) + squares[:height]
+    return np.asarray(np.sqrt((sum(columns[:, i : i + width] for i in range(1, size)) + columns[:, :width]) / size**2))
+
+
+@dataclass(frozen=True, eq=False)
+class NoiseSpectrum:
+    """Power at the P×P frequencies of a torus, in the order of `numpy.fft`, scaled to the mean one; P is even.
+
+    White noise has the power one everywhere. The variance of a pixel is then one as well.
+    """
+
+    power: FloatArray
+
+    def __post_init__(self) -> None:
+        power = np.array(self.power, np.float64)
+        if power.ndim != 2 or power.shape[0] != power.shape[1] or len(power) % 2 or len(power) < 4:
+            raise InvalidInputError(f"the spectrum has shape {power.shape}; expected (P, P) with P even, 4 or more")
+        if not (np.isfinite(power).all() and power.min() >= 0 and power.max() > 0):
+            raise InvalidInputError("the spectrum holds NaN, infinite or negative power; give what a variance can be")
+        power = (power + at_negative_frequencies(power)) / 2.0
+        power = np.maximum(power, LEAST_POWER * power.mean())
+        power /= power.mean()
+        power.flags.writeable = False
+        object.__setattr__(self, "power", power)
+
+    @classmethod
+    def white(cls, side: int = 32) -> NoiseSpectrum:
+        """The same power at every frequency."""
+        return cls(np.ones((side, side)))
+
+    @property
+    def side(self) -> int:
+        """P."""
+        return len(self.power)
+
+    @cached_property
+    def autocovariance(self) -> FloatArray:
+        """r at all lags of the torus, (P, P); r[0, 0] = 1, and the correlation of neighbours is r[0, 1] and r[1, 0]."""
+        return np.asarray(np.fft.ifft2(self.power).real)
+
+    def covariance(self, size: int) -> FloatArray:
+        """C of the noise on a patch of size×size pixels, (a, a), with ones on its diagonal."""
+        if size > self.side:
+            raise InvalidInputError(f"the spectrum has {self.side} frequencies; patches of {size} pixels need as many")
+        return patch_covariance(self.power, size)
+
+    def halved(self) -> tuple[NoiseSpectrum, float]:
+        """The spectrum of the noise in the image reduced by two, and its deviation over that of white noise there.
+
+        The reduced image keeps the frequencies below a half and nothing else, so its spectrum is that part of this one,
+        read at twice as many frequencies: between those of the torus by the Fourier series of the autocovariance.
+        """
+        twice = 2 * self.side
+        finer = self._on_torus((twice, twice))
+        low = np.fft.fftfreq(self.side, 1.0 / self.side).astype(np.int64) % twice
+        part = finer[np.ix_(low, low)]
+        return NoiseSpectrum(part), float(np.sqrt(part.mean()))
+
+    def field(self, shape: tuple[int, int], rng: np.random.Generator) -> FloatArray:
+        """A draw of Gaussian noise of this spectrum and of variance one: (H, W)."""
+        torus = (shape[0] + self.side, shape[1] + self.side)  # so that opposite edges have nothing in common
+        power = self._on_torus(torus)
+        white = np.fft.fft2(rng.standard_normal(torus))
+        drawn = np.fft.ifft2(white * np.sqrt(power / power.mean())).real
+        return np.asarray(drawn[: shape[0], : shape[1]])
+
+    def _on_torus(self, shape: tuple[int, int]) -> FloatArray:
+        """The power at the frequencies of a larger torus: the Fourier series of the autocovariance."""
+        near = np.arange(1 - self.side // 2, self.side // 2)
+        lags = np.zeros(shape)
+        lags[np.ix_(near % shape[0], near % shape[1])] = self.autocovariance[np.ix_(near % self.side, near % self.side)]
+        return np.maximum(np.fft.fft2(lags).real, LEAST_POWER)
+
+    @property
+    def pixels_alike(self) -> float:
+        """How many pixels of this noise tell as little of a variance as one of white noise: Σ r², 1 if it is white."""
+        return float(np.square(self.autocovariance).sum())
+
+    @property
+    def length(self) -> float:
+        """How far noise is correlated, in pixels: the root mean square lag, weighed by r²; 0 for white noise."""
+        lags = np.minimum(np.arange(self.side), self.side - np.arange(self.side))
+        squares = self.autocovariance**2
+        distance = lags[:, None] ** 2 + lags[None, :] ** 2
+        return float(np.sqrt((squares * distance).sum() / squares.sum()))
+
+    def length_error(self, power_error: float) -> float:
+        """Of `length`, if the power at every frequency has this relative error, independent of the others.
+
+        By the chain rule: length² = Σ r² lag² / Σ r², and r is the Fourier transform of the power.
+        """
+        if self.length < 1e-6:
+            return 0.0
+        lags = np.minimum(np.arange(self.side), self.side - np.arange(self.side))
+        r, distance = self.autocovariance, lags[:, None] ** 2 + lags[None, :] ** 2
+        slope = r * (distance - self.length**2) / (self.length * np.square(r).sum())  # of the length by r
+        by_power = np.fft.fft2(slope).real / self.power.size
+        # S(f) and S(−f) are one number: its slope is twice that of each, and there are half as many.
+        return float(power_error * np.sqrt(2.0 * np.square(by_power * self.power).sum()))
+
+
+def at_negative_frequencies(power: FloatArray) -> FloatArray:
+    """S(−f)."""
+    return np.asarray(np.roll(power[::-1, ::-1], 1, axis=(0, 1)))
+
+
+def lags_within(size: int, side: int) -> tuple[FloatArray, FloatArray]:
+    """Rows and columns, on a torus, of the lag between any two pixels of a patch: (a, a) each."""
+    places = np.arange(size)
+    between = (places[:, None] - places[None, :]) % side
+    ones = np.ones_like(between)
+    return np.kron(between, ones), np.kron(ones, between)
+
+
+def patch_covariance(power: FloatArray, size: int) -> FloatArray:
+    """The covariance (a, a) of patches of noise of this power (P, P), which need not have the mean one."""
+    rows, columns = lags_within(size, len(power))
+    return np.asarray(np.fft.ifft2(power).real[rows, columns])

@@ -1,1 +1,0 @@
-"""Pixels as they are given: their type and scale, their channels, and those that are missing."""

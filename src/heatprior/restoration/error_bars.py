@@ -1,0 +1,299 @@
+"""How far each pixel of a denoised image may be from the truth: from one probe of the denoiser.
+
+For a posterior mean f(y) = E[X | Y = y] the covariance of what remains unknown is C times its derivative, Cov[X | Y] =
+J_f(y) C: Tweedie's formula, differentiated once more. So one more run of the very same denoiser, on the image with a
+tenth of the noise n added to it, tells the error of every pixel as n_p (f(y + n/10) − f(y))_p · 10 on average over n:
+whatever the prior, the method, the scales, the colours and the noise model. Overlapping patches, which are correlated,
+need no model, since what is probed is their average. Neighbouring pixels share an average, for one draw of n is noisy.
+
+Denoisers that are not quite posterior means (averages, splitting, tuned priors) have errors of nearly this size; how
+nearly is measured on validation images and kept on the prior's card (`Calibration`).
+
+White noise is probed with signs whose products with shifted copies of themselves cancel over the image. The trace of a
+matrix J is the mean of n J n over random signs n; of one draw it is off by Σ J_pq n_p n_q over pixels p ≠ q. A denoiser
+treats most places alike, J_pq is much the same for all pixels the same step apart, and such products sum to a number
+that one draw fixes for all images of its size. A maximal-length sequence of a shift register, folded along the diagonal
+of a tile, has no such products: of any two different places of the tile, as many pairs agree as differ (but for one).
+
+The same probe predicts the PSNR without the truth (`predicted_psnr.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache, cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from heatprior.arrays import FloatArray
+from heatprior.border.entry import Group, as_type
+from heatprior.border.pixels import as_channels
+from heatprior.errors import InvalidInputError
+from heatprior.kernels.row_bands import Progress, span_of
+from heatprior.noise.estimation import NoiseReport
+from heatprior.priors.tables import LEAST_SIGMA, TableOverSigma, read_table
+from heatprior.restoration.denoising import Plan, Settings, plan
+from heatprior.restoration.predicted_psnr import (
+    Ingredients,
+    PredictedPsnr,
+    Probe,
+    ingredients,
+    predict_psnr,
+    read_risk_table,
+)
+
+PROBE = 0.1  # of the noise: much less, and jumps between shapes go unseen; much more is no derivative
+
+WIDTH = 5.0  # pixels over which neighbours share an average, the standard deviation of a Gaussian
+TRUNCATED = 3.0  # widths at which the Gaussian ends
+LEAST_PART, MOST_PART = 1e-3, 1.5  # of the variance of the noise: no pixel is known better, or much worse than noisy
+CARD_ENTRY, COLUMNS = "standard_errors", ("sigmas", "probed", "actual", "powers")
+TILE = (63, 65)  # coprime; their product is 2^12 − 1
+TAPS = (11, 5, 3, 0)  # of x^12 + x^6 + x^4 + x + 1, which is primitive
+LEAST_LEVEL = 1e-6  # of full scale
+SEED = 0  # of the probe: the same image has the same errors
+CORRELATED = " correlated"  # noise: behind a method's name on cards
+TOO_HIGH = 0.5  # the mean of the errors of estimated levels over their typical size, on validation images
+
+
+class DenoisedWithError(NamedTuple):
+    """A denoised image, the standard deviation of what is wrong with each pixel, and its PSNR without the truth.
+
+    Attributes
+    ----------
+    pixels : ndarray
+        The image, as `denoise` gives it.
+    error : ndarray
+        Standard deviation of what is wrong with each pixel, in the units of the image and of its shape.
+    predicted : PredictedPsnr
+        The PSNR that the image should have, `.psnr`, and its standard error, `.stderr`, in dB.
+    noise : NoiseReport or None
+        What was found of the noise, if `sigma` was not given.
+
+    Examples
+    --------
+    >>> import numpy as np, heatprior as hp
+    >>> noisy = 0.5 + 0.1 * np.random.default_rng(0).standard_normal((64, 64))
+    >>> found = hp.denoise(noisy, 0.1, quality="fast", return_error=True)
+    >>> found.pixels.shape == found.error.shape == noisy.shape
+    True
+    """
+
+    pixels: NDArray[Any]
+    error: FloatArray  # of the shape and in the units of the image
+    predicted: PredictedPsnr
+    noise: NoiseReport | None  # if it was estimated
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Variance of the error = actual · s² (probed variance / (probed · s²))^power for noise of level s.
+
+    `probed` is what is typical at a level, in parts of the variance of the noise, `actual` what the error then is; in
+    between levels all are straight in logarithms. A power above one says that a denoiser does worse than its own
+    derivative where it changes much, and better where it is sure of itself.
+    """
+
+    sigmas: tuple[float, ...] = (1.0,)  # ascending
+    probed: tuple[float, ...] = (1.0,)
+    actual: tuple[float, ...] = (1.0,)
+    powers: tuple[float, ...] = (1.0,)
+
+    def __post_init__(self) -> None:
+        if not all(value > 0.0 for column in (self.probed, self.actual, self.powers) for value in column):
+            raise InvalidInputError(f"{', '.join(COLUMNS[1:])} must be positive")
+        TableOverSigma(self.sigmas, (self.probed, self.actual, self.powers))  # checks the rest
+
+    @cached_property
+    def _logarithms(self) -> TableOverSigma:
+        columns = (tuple(np.log(values).tolist()) for values in (self.probed, self.actual, self.powers))
+        return TableOverSigma(self.sigmas, tuple(columns))
+
+    def variance(self, probed: FloatArray, sigma: FloatArray) -> FloatArray:
+        """Of the error, given the probed variance (..., H, W) and the level of the noise, which broadcasts to it."""
+        noise = np.maximum(np.square(sigma), LEAST_SIGMA**2).astype(probed.dtype)
+        usual, actual, power = (values.astype(probed.dtype) for values in self._logarithms.at(sigma))
+        part = np.maximum(probed / noise, LEAST_PART)
+        part = np.exp(actual + np.exp(power) * (np.log(part, out=part) - usual))
+        return np.asarray(np.clip(part, LEAST_PART, MOST_PART) * noise)
+
+
+def read_calibration(card: Mapping[str, Any], method: str) -> Calibration:
+    """What a prior's card says of a method; if it says nothing, the probed variance is taken as it is."""
+    return read_table(card, CARD_ENTRY, COLUMNS, Calibration, section=method) or Calibration()
+
+
+def probe(
+    denoise: Callable[[FloatArray], FloatArray], noisy: FloatArray, clean: FloatArray, drawn: FloatArray
+) -> Probe:
+    """Denoise once more, with a tenth of the noise `drawn` added; `clean` is the image denoised without it."""
+    return Probe(drawn, (denoise(noisy + PROBE * drawn) - clean) / PROBE)
+
+
+def estimate_variance(found: Probe, alike: float = 1.0) -> FloatArray:
+    """n J n, averaged over neighbours in the last two axes, not negative; NaN where pixels are missing.
+
+    `alike` is how many pixels count as one where noise is correlated: as many more share an average.
+    """
+    from scipy.ndimage import gaussian_filter  # noqa: PLC0415 (slow to import)
+
+    product = found.drawn * found.answer
+    known = np.isfinite(product)
+    width = WIDTH * float(np.sqrt(alike))
+    over = (0.0,) * (product.ndim - 2) + (width, width)
+    if known.all():
+        return np.maximum(gaussian_filter(product, over, mode="nearest", truncate=TRUNCATED), 0.0)
+    weights = gaussian_filter(known.astype(np.float32), over, mode="nearest", truncate=TRUNCATED)
+    sums = gaussian_filter(np.where(known, product, 0.0), over, mode="nearest", truncate=TRUNCATED)
+    return np.where(known, np.maximum(sums / np.maximum(weights, 1e-6), 0.0), np.nan)
+
+
+@cache
+def sign_tile() -> NDArray[np.bool_]:
+    """One period of the signs, as whether they are positive: (63, 65)."""
+    length = TILE[0] * TILE[1]
+    register, bits = [True] * (max(TAPS) + 1), np.empty(length, np.bool_)
+    for k in range(length):
+        bits[k] = register[-1]
+        register = [bool(sum(register[tap] for tap in TAPS) % 2), *register[:-1]]
+    folded, places = np.empty(TILE, np.bool_), np.arange(length)
+    folded[places % TILE[0], places % TILE[1]] = bits
+    folded.setflags(write=False)
+    return folded
+
+
+def draw_signs(shape: tuple[int, ...], rng: np.random.Generator) -> NDArray[np.bool_]:
+    """Where the signs are positive: tiles over the last two axes, begun at another place for each image in front."""
+    signs = np.empty(shape, np.bool_)
+    repeats = [-(-length // side) + 1 for length, side in zip(shape[-2:], TILE, strict=True)]
+    tiled = np.tile(sign_tile(), repeats)
+    for index in np.ndindex(shape[:-2]):
+        top, left = (int(rng.integers(side)) for side in TILE)
+        signs[index] = tiled[top : top + shape[-2], left : left + shape[-1]]
+    return signs
+
+
+class Probed(NamedTuple):
+    """A plan carried out and probed, in floats: what errors and risk are computed from."""
+
+    plan: Plan
+    noisy: FloatArray  # of the shape of the image
+    clean: FloatArray
+    found: Probe  # (..., channels, H, W), in the units of the image
+    levels: FloatArray  # of the noise, likewise, or (..., channels, 1, 1)
+    alike: float  # pixels that count as one
+
+    @property
+    def variance(self) -> FloatArray:
+        """That of the errors by the derivative alone: (..., channels, H, W)."""
+        return estimate_variance(self.found, self.alike)
+
+    def ingredients(self) -> Ingredients:
+        """What the risk is estimated from: of all channels but transparency."""
+        removed = as_channels(self.noisy - self.clean, self.plan.entered.channel_axis)
+        kept = slice(None, -1 if self.plan.entered.has_alpha else None)
+        return ingredients(removed[..., kept, :, :], Probe(*(values[..., kept, :, :] for values in self.found)))
+
+
+def probe_image(
+    image: ArrayLike, sigma: ArrayLike | None, settings: Settings, progress: Progress | None = None
+) -> Probed:
+    """The image denoised, and once more with some noise added to it."""
+    made, progress = plan(image, sigma, settings, progress)
+    entered = made.entered._replace(pixels=made.entered.pixels.astype(np.float32))
+    clean = made.denoise(entered, span_of(progress, 0.0, 0.5))
+    second = span_of(progress, 0.5, 1.0)
+    drawn = draw_noise(made, np.random.default_rng(SEED))
+    found = probe(lambda pixels: made.denoise(entered._replace(pixels=pixels), second), entered.pixels, clean, drawn)
+    planes = Probe(*(as_channels(values, entered.channel_axis) for values in found))
+    return Probed(made, entered.pixels, clean, planes, noise_levels(made), _pixels_alike(made))
+
+
+def denoise_with_error(
+    image: ArrayLike, sigma: ArrayLike | None, settings: Settings, progress: Progress | None = None
+) -> DenoisedWithError:
+    """As `denoise`, which it runs twice."""
+    done = probe_image(image, sigma, settings, progress)
+    made, entered, full = done.plan, done.plan.entered, done.plan.entered.full
+    calibration = read_calibration(made.card, table_name(made))
+    variance = calibration.variance(done.variance / full**2, done.levels / full)
+    error = np.empty(done.noisy.shape, np.float32)
+    as_channels(error, entered.channel_axis)[...] = np.where(done.found.drawn == 0.0, 0.0, full * np.sqrt(variance))
+    parts, table = done.ingredients(), read_risk_table(made.card, table_name(made))
+    levels, (excess, doubt) = done.levels[..., : parts.known.shape[-3], :, :], _errors_of_noise(made.report)
+    quality = predict_psnr(parts, levels, full, table=table, excess=excess, doubt=doubt, alike=done.alike)
+    dtype = entered.pixels.dtype
+    return DenoisedWithError(as_type(done.clean, dtype).astype(dtype), error, quality, made.report)
+
+
+def draw_noise(made: Plan, rng: np.random.Generator) -> FloatArray:
+    """Noise of the covariance that the plan takes the image's to have, in its units and shape, in float32.
+
+    White noise is ± sigma, which tells a trace better than a Gaussian. Transparency has none.
+    """
+    drawn = np.zeros(made.entered.pixels.shape, np.float32)
+    channels = as_channels(drawn, made.entered.channel_axis)
+    for group in made.entered.groups():
+        channels[group.place] = _draw_noise_of_group(made, group, rng)
+    return drawn
+
+
+def noise_levels(made: Plan) -> FloatArray:
+    """Standard deviation of that noise, in the units of the image: (..., channels, H, W), or (..., channels, 1, 1)."""
+    entered = made.entered
+    shape = entered.channels.shape
+    constant = made.profile is None and all(noise.is_constant for noise in made.noises.values())
+    levels = np.ones((*shape[:-2], 1, 1) if constant else shape, np.float32)
+    squares = np.square(np.linalg.inv(entered.mix) * entered.full)
+    for place, noise in made.noises.items():
+        levels[place] = noise.rows(slice(None)) * entered.full
+    for group in entered.groups():
+        if made.profile is not None:
+            rows = [np.broadcast_to(noise.rows(slice(None)), shape[-2:]) for noise in made.noises_of_planes(group)]
+            levels[group.place] = np.sqrt(np.tensordot(squares, np.square(np.array(rows)), axes=1))
+    return levels
+
+
+def _draw_noise_of_group(made: Plan, group: Group, rng: np.random.Generator) -> FloatArray:
+    """(d, H, W)."""
+    entered = made.entered
+    height, width = entered.channels.shape[-2:]
+    if made.profile is None:
+        rows = [made.noises[*group.image, c].rows(slice(None)) * entered.full for c in group.channels]
+        sigma = np.array([np.broadcast_to(own, (height, width)) for own in rows], np.float32)
+        return np.where(draw_signs(sigma.shape, rng), sigma, -sigma)
+    fields = [
+        noise.rows(slice(None)) * (1.0 if noise.spectrum is None else noise.spectrum.field((height, width), rng))
+        for noise in made.noises_of_planes(group)
+    ]
+    return np.asarray(np.tensordot(np.linalg.inv(entered.mix) * entered.full, np.array(fields), axes=1))
+
+
+def _pixels_alike(made: Plan) -> float:
+    """How many pixels count as one because their noise is correlated, at most; 1 if it is white."""
+    channels = () if made.profile is None else made.profile.channels
+    return max((channel.spectrum.pixels_alike for channel in channels), default=1.0)
+
+
+def table_name(made: Plan) -> str:
+    """Under which name a prior's card has the tables for a plan: its method, and whether the noise is correlated."""
+    return ("eb" if made.settings.steps == 1 else "hqs") + (CORRELATED if made.profile is not None else "")
+
+
+def _errors_of_noise(report: NoiseReport | None) -> tuple[float, float]:
+    """Of an estimated variance: the part by which it is too large on average, and its relative error beside that.
+
+    Both on average over channels, and none if it was given. Texture passes for white noise, but noise seldom for
+    texture; that of a camera may be found too weak as well as too strong.
+    """
+    if report is None:
+        return 0.0, 0.0
+    levels = np.array([max(channel.level.sigma, LEAST_LEVEL) for channel in report.channels])
+    chance = np.array([channel.level.stderr for channel in report.channels])
+    typical = np.array([channel.model_error for channel in report.channels])
+    mean = np.where([model == "camera" for model in report.models], 0.0, TOO_HIGH)
+    errors = np.hypot(chance, np.sqrt(1.0 - mean**2) * typical)
+    return float(np.mean(2.0 * mean * typical / levels)), float(np.mean(2.0 * errors / levels))

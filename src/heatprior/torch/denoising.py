@@ -1,0 +1,263 @@
+"""Denoising of whole images: empirical Bayes with patch averaging and half-quadratic splitting, section 4.3.
+
+As restoration/denoising.py, in tensor operations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from math import log, pi
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+import torch.nn.functional as F  # noqa: N812  the field's own name for it  # noqa: N812
+from torch import Tensor
+
+from heatprior.border.colour import COLOUR
+from heatprior.errors import InvalidInputError
+from heatprior.kernels.patches import EVERY, Grid
+from heatprior.priors.schedules import Schedules
+from heatprior.priors.tables import LEAST_SIGMA, TableOverSigma
+from heatprior.restoration.pipeline import LEAST_SIDE
+from heatprior.restoration.pyramid import (
+    BETWEEN,
+    CROSSOVER_REACH,
+    HALF,
+    NOISE_FACTOR,
+    PERIOD,
+    TAPS,
+    TWICE,
+    Crossover,
+    read_crossovers,
+)
+
+HALVING, DOUBLING = TAPS.tolist(), TWICE.tolist()  # no arrays, which torch.compile does not take for constants
+MIX = COLOUR.tolist()
+Between = Callable[[Tensor], Tensor]  # estimates (N, H, W) before the next step → better ones
+Denoising = Callable[[Tensor, Tensor, Between | None], Tensor]  # images (N, H, W), their noise levels → images
+Crossing = Callable[[Tensor], tuple[Tensor, Tensor, Tensor]]  # noise levels → edge, width and height, (1 or N, 1, 1)
+Changes = Callable[[Tensor, Tensor, Grid], Tensor]  # images (N, H, W), their noise levels, patches → changes of a step
+
+
+class SplittingSchedule(NamedTuple):
+    """Noise levels over sigma and weights of the noisy image, (steps, m) each, at logarithms of sigma (m,); patches."""
+
+    logarithms: tuple[float, ...]
+    levels: tuple[tuple[float, ...], ...]
+    weights: tuple[tuple[float, ...], ...]
+    grids: tuple[Grid, ...]
+
+    @classmethod
+    def of(cls, schedules: Schedules) -> SplittingSchedule:
+        """The schedule of a prior of the library."""
+        levels, weights = (tuple(zip(*values, strict=True)) for values in (schedules.levels, schedules.weights))
+        grids = tuple(map(schedules.grid, range(schedules.steps)))
+        return cls(tuple(np.log(schedules.sigmas).tolist()), levels, weights, grids)
+
+
+def check_steps(steps: int | None) -> None:
+    """Raise unless this is a valid number of steps."""
+    if steps not in (None, 1):
+        raise InvalidInputError(f"steps is {steps!r}; expected None, the prior's own schedule, or 1")
+
+
+class Recipe(NamedTuple):
+    """Steps at falling levels, or one at that of the noise; at how many scales at most, of patches of which side."""
+
+    schedule: SplittingSchedule | None
+    scales: int
+    size: int
+    crossovers: Crossovers
+    between: Crossovers | None
+
+
+def denoise_images(changes: Changes, x: Tensor, levels: Tensor, recipe: Recipe) -> Tensor:
+    """Images (B, C, H, W) denoised by the recipe; colours are mixed orthogonally."""
+    is_colour, levels = x.shape[1] == 3, levels.to(x.dtype)
+    mix = torch.tensor(MIX, dtype=x.dtype, device=x.device)
+    if is_colour:
+        levels = torch.einsum("dc,bchw->bdhw", mix**2, levels.expand(-1, 3, -1, -1) ** 2).sqrt()
+        x = torch.einsum("dc,bchw->bdhw", mix, x)
+    noisy = x.flatten(0, 1)
+    if levels.shape[-2:] != (1, 1):
+        levels = levels.expand(-1, -1, *x.shape[-2:])
+    if levels.numel() > 1:
+        levels = levels.expand(*x.shape[:2], -1, -1)
+    sigma = levels.flatten(0, 1)
+
+    def at_one_scale(noisy: Tensor, sigma: Tensor, between: Between | None) -> Tensor:
+        if recipe.schedule is None:
+            return noisy + changes(noisy, sigma, EVERY)
+        return split(changes, noisy, sigma, recipe.schedule, recipe.size - 1, between)
+
+    scales = scales_of(x.shape[-2], x.shape[-1], recipe.scales, recipe.size)
+    parts = recipe.crossovers.at, None if recipe.between is None else recipe.between.at
+    clean = at_scales(at_one_scale, noisy, sigma, scales, *parts).unflatten(0, x.shape[:2])
+    return torch.einsum("cd,bdhw->bchw", torch.linalg.inv(mix), clean) if is_colour else clean
+
+
+def split(
+    changes: Changes,
+    noisy: Tensor,
+    sigma: Tensor,
+    schedule: SplittingSchedule,
+    margin: int,
+    between: Between | None = None,
+) -> Tensor:
+    """x ← w_k y + (1 − w_k) (x + changes(x, level_k sigma)) for each step k, from x = y, mirrored beyond its edges.
+
+    `between` has its say after every step but the last; the images are then mirrored anew.
+    """
+    height, width = noisy.shape[-2:]
+    down, across = min(margin, height - 1), min(margin, width - 1)
+    border = (across, across, down, down)
+    noisy = F.pad(noisy, border, mode="reflect")
+    if sigma.shape[-2:] != (1, 1):
+        sigma = F.pad(sigma, border, mode="reflect")
+    x = noisy
+    for step, (levels, weights, grid) in enumerate(zip(schedule.levels, schedule.weights, schedule.grids, strict=True)):
+        if step and between is not None:
+            inside = x[:, down : down + height, across : across + width]
+            x = F.pad(between(inside), border, mode="reflect")
+        clean = x + changes(x, interpolate(sigma, schedule.logarithms, levels) * sigma, grid)
+        x = torch.lerp(clean, noisy, interpolate(sigma, schedule.logarithms, weights))
+    return x[:, down : down + height, across : across + width]
+
+
+# Several scales: an image at half its size is denoised by itself, and low frequencies are taken from there. The
+# differentiable twin of restoration/pyramid.py, where the reasons stand: the same short filters, mirrored at the same
+# places.
+
+
+class Crossovers(NamedTuple):
+    """The edge, width and height of transitions, (m,) each, at logarithms of sigma (m,): see `Crossover`."""
+
+    logarithms: tuple[float, ...]
+    edges: tuple[float, ...]
+    widths: tuple[float, ...]
+    heights: tuple[float, ...]
+
+    @classmethod
+    def on(cls, card: Mapping[str, Any]) -> Crossovers:
+        """The crossovers on a prior's card; the default one without."""
+        return cls._of(read_crossovers(card) or TableOverSigma((1.0,), tuple((value,) for value in Crossover())))
+
+    @classmethod
+    def between(cls, card: Mapping[str, Any]) -> Crossovers | None:
+        """The same for the merging after every step but the last, if there is any."""
+        table = read_crossovers(card, BETWEEN)
+        return None if table is None else cls._of(table)
+
+    @classmethod
+    def _of(cls, table: TableOverSigma) -> Crossovers:
+        return cls(tuple(map(log, table.sigmas)), *table.columns)
+
+    def at(self, sigma: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Edge, width and height for noise of these levels; of a map, for its middle one."""
+        levels = sigma.clamp_min(LEAST_SIGMA).flatten(1)
+        middle = (levels.amin(1) * levels.amax(1)).sqrt()[:, None, None]
+        edge, width, height = (
+            interpolate(middle, self.logarithms, values) for values in (self.edges, self.widths, self.heights)
+        )
+        return edge, width, height
+
+
+def interpolate(sigma: Tensor, logarithms: tuple[float, ...], values: tuple[float, ...]) -> Tensor:
+    """A column of a table over sigma, given at nodes of log sigma, at each sigma: with a gradient in it."""
+    place = sigma.clamp_min(LEAST_SIGMA).log()
+    result = torch.full_like(place, values[0])
+    for i in range(len(values) - 1):
+        part = ((place - logarithms[i]) / (logarithms[i + 1] - logarithms[i])).clamp(0.0, 1.0)
+        result = result + part * (values[i + 1] - values[i])
+    return result
+
+
+def at_scales(
+    denoised: Denoising,
+    images: Tensor,
+    sigma: Tensor,
+    scales: int,
+    crossing: Crossing,
+    crossing_between: Crossing | None = None,
+) -> Tensor:
+    """Images (N, H, W) denoised at so many scales; sigma is (1 or N, 1, 1) or maps."""
+    if scales == 1:
+        return denoised(images, sigma, None)
+    coarse = at_scales(denoised, halve(images), _halve_noise(sigma), scales - 1, crossing, crossing_between)
+
+    def merge(fine: Tensor, crossing: Crossing) -> Tensor:
+        return fine + double(cross_over(coarse - halve(fine), *crossing(sigma)), fine.shape[-2:])
+
+    between = None if crossing_between is None else lambda fine: merge(fine, crossing_between)
+    return merge(denoised(images, sigma, between), crossing)
+
+
+def halve(images: Tensor) -> Tensor:
+    """Images (N, H, W) at half their size."""
+    taps = torch.tensor(HALVING, dtype=images.dtype, device=images.device)
+    half = [-(-length // 2) for length in images.shape[-2:]]
+    padded = _mirror(images, [range(1 - HALF, 2 * length - 1 + HALF) for length in half])[:, None]
+    rows = F.conv2d(padded, taps[None, None, :, None], stride=(2, 1))
+    return F.conv2d(rows, taps[None, None, None, :], stride=(1, 2))[:, 0]
+
+
+def double(images: Tensor, shape: torch.Size) -> Tensor:
+    """The transpose of halving, times four: images (N, H, W) of this shape from those at half their size."""
+    taps = torch.tensor(DOUBLING, dtype=images.dtype, device=images.device)
+    result = _mirror(images, [range(-(HALF // 2), length + HALF // 2) for length in images.shape[-2:]])
+    for axis in (-2, -1):
+        length = result.shape[axis] - 1
+        own = (1, 1, -1, 1) if axis == -2 else (1, 1, 1, -1)
+        phases = [F.conv2d(result.narrow(axis, k, length)[:, None], taps[k::2].reshape(own))[:, 0] for k in (0, 1)]
+        result = torch.stack(phases, axis if axis == -1 else -2)
+        result = result.flatten(-2) if axis == -1 else result.flatten(-3, -2)
+        result = result.narrow(axis, 0, shape[axis])
+    return result
+
+
+def cross_over(images: Tensor, edge: Tensor, width: Tensor, height: Tensor) -> Tensor:
+    """The part of images (N, H, W) that the coarse scale decides."""
+    filters = crossover_filters(edge, width, height)
+    places = [range(-CROSSOVER_REACH, length + CROSSOVER_REACH) for length in images.shape[-2:]]
+    padded = _mirror(images, places)
+    if len(filters) == 1:
+        return F.conv2d(padded[:, None], filters[:, None])[:, 0]
+    return F.conv2d(padded[None], filters[:, None], groups=len(filters))[0]
+
+
+def crossover_filters(edge: Tensor, width: Tensor, height: Tensor) -> Tensor:
+    """How much of a coarse pixel's neighbours takes part: (1 or N, 2 CROSSOVER_REACH + 1, same)."""
+    steps = torch.arange(PERIOD, dtype=edge.dtype, device=edge.device)
+    along = 2.0 * torch.minimum(steps, PERIOD - steps) / PERIOD  # of the coarse band
+    part = torch.sigmoid((edge - torch.hypot(along[:, None], along)) / width)
+    near = torch.arange(-CROSSOVER_REACH, CROSSOVER_REACH + 1, dtype=edge.dtype, device=edge.device)
+    cosines = (near[:, None] * steps * (2.0 * pi / PERIOD)).cos() / PERIOD
+    weights = cosines @ part @ cosines.mT
+    return weights * (height * part[:, :1, :1] / weights.sum((-2, -1), keepdim=True))
+
+
+def _mirror(images: Tensor, places: list[range]) -> Tensor:
+    """Images (N, H, W) at these rows and columns, mirrored beyond their edges, the edge between two pixels."""
+    for axis, place in zip((-2, -1), places, strict=True):
+        length = images.shape[axis]
+        phase = torch.arange(place.start, place.stop, device=images.device) % (2 * length)
+        images = images.index_select(axis, torch.minimum(phase, 2 * length - 1 - phase))
+    return images
+
+
+def scales_of(height: int, width: int, most: int, size: int) -> int:
+    """At how many scales the library denoises an image, if patches are size×size."""
+    scales, shorter = 1, -(-min(height, width) // 2)
+    while scales < most and shorter >= LEAST_SIDE * size:
+        scales, shorter = scales + 1, -(-shorter // 2)
+    return scales
+
+
+def _halve_noise(sigma: Tensor) -> Tensor:
+    """The noise of the images at half their size: of maps the root mean square over 2×2 pixels, less for halving."""
+    if sigma.shape[-2:] == (1, 1):
+        return NOISE_FACTOR * sigma
+    height, width = sigma.shape[-2:]
+    squares = F.pad(sigma[:, None] ** 2, (0, width % 2, 0, height % 2), mode="replicate")
+    return NOISE_FACTOR * F.avg_pool2d(squares, 2)[:, 0].sqrt()
