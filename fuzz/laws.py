@@ -97,6 +97,7 @@ def _left(case: Case, outcome: Outcome, folder: Path) -> list[str]:
     )
     given = {Path(name).name for name in case.files}  # a result may have the name of its input, and stores hidden files
     given |= {f"{Path(name).stem}-compare.png" for name in given}
+    given |= {part for word in case.arguments for part in Path(word).parts}  # and so may a folder that was asked for
     hidden = [name for name in found if is_hidden(name, given)]
     broken = [f"left {name} behind" for name in hidden]
     if outcome.code == 2 and found:
