@@ -135,3 +135,17 @@ def test_a_whole_step_does_without_any_trick(tmp_path):
     # sums in another order, and a response beside the edge of a cell may be looked up on its other side: float32
     np.testing.assert_allclose(*results, atol=2e-5)
     assert np.abs(results[0]).max() > 0.1
+
+
+def test_kernels_run_as_python_where_the_compiler_is_switched_off():
+    """NUMBA_DISABLE_JIT, as for coverage and debuggers: machine code cannot be had, so every trick must give way."""
+    run = (
+        "import numpy as np, heatprior as hp; image = np.random.default_rng(0).normal(0.5, 0.1, (12, 12));"
+        "print(*hp.denoise(image, 0.1, quality='fast', white=1.0).ravel())"
+    )
+    found = []
+    for off in ("0", "1"):
+        command, env = [sys.executable, "-W", "ignore", "-c", run], {**os.environ, "NUMBA_DISABLE_JIT": off}
+        said = subprocess.run(command, env=env, capture_output=True, text=True, check=True).stdout
+        found.append(np.array(said.split(), float))
+    np.testing.assert_allclose(found[1], found[0], atol=1e-5)  # sums in another order, in float32

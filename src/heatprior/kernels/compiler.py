@@ -33,7 +33,8 @@ from numba.extending import intrinsic
 from heatprior.locks import hold_during_forks
 
 TRICKS = ("alias", "product", "vectors", "loading")
-_asked = os.environ.get("HEATPRIOR_PLAIN_KERNELS", "")
+# The tricks are machine code: where NUMBA_DISABLE_JIT leaves kernels to Python, none can be had.
+_asked = "1" if getattr(numba.config, "DISABLE_JIT", 0) else os.environ.get("HEATPRIOR_PLAIN_KERNELS", "")
 PLAIN = tuple(trick for trick in TRICKS if _asked == "1" or trick in _asked.split(","))  # tricks to do without
 FAST = {"reassoc", "contract", "arcp", "nsz", "afn"}  # fast-math flags under which NaN and infinity keep their meaning
 FOLDER = Path(__file__).parent
