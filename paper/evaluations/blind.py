@@ -25,7 +25,7 @@ from heatprior.arrays import FloatArray
 from heatprior.data.trials import psnr, with_noise
 from heatprior.images import read_grey
 from heatprior.records import running_commit, write_record
-from heatprior.restoration.denoising import Settings, denoise, denoise_and_report
+from heatprior.restoration.denoising import Settings, denoise, plan
 from paper import RECORDS, bsds500
 
 WHITE_LEVELS = (15, 25, 50)  # of 255
@@ -37,14 +37,14 @@ def white(clean: FloatArray, number: int) -> Iterator[dict[str, Any]]:
     """At each level: PSNR blind and told."""
     for level in WHITE_LEVELS:
         noisy = with_noise(clean, number, level / 255)
-        blind = denoise_and_report(noisy, None, Settings(white=1.0))
+        blind, _ = plan(noisy, None, Settings(white=1.0))
         told = denoise(noisy, level / 255, white=1.0)
-        found = float(np.mean(blind.noise.sigma)) * 255 if blind.noise else 0.0
+        found = float(np.mean(blind.report.sigma)) * 255 if blind.report else 0.0
         yield {
             "case": str(level),
-            "blind": psnr(blind.pixels, clean),
+            "blind": psnr(blind.denoise(), clean),
             "told": psnr(told, clean),
-            "model": blind.noise.models[0] if blind.noise else "",
+            "model": blind.report.models[0] if blind.report else "",
             "sigma": found,
         }
 
@@ -52,9 +52,9 @@ def white(clean: FloatArray, number: int) -> Iterator[dict[str, Any]]:
 def unspoilt(clean: FloatArray, number: int) -> Iterator[dict[str, Any]]:  # noqa: ARG001
     """By how much a clean image is changed."""
     image = np.rint(clean * 255).astype(np.uint8)
-    result = denoise_and_report(image, None, Settings())
-    change = float(np.sqrt(np.mean(np.square(result.pixels.astype(np.float64) - image))))
-    yield {"case": "clean", "change": change, "model": result.noise.models[0] if result.noise else ""}
+    result, _ = plan(image, None, Settings())
+    change = float(np.sqrt(np.mean(np.square(result.denoise().astype(np.float64) - image))))
+    yield {"case": "clean", "change": change, "model": result.report.models[0] if result.report else ""}
 
 
 def jpeg(clean: FloatArray, number: int) -> Iterator[dict[str, Any]]:
@@ -64,9 +64,9 @@ def jpeg(clean: FloatArray, number: int) -> Iterator[dict[str, Any]]:
         file = io.BytesIO()
         Image.fromarray(noisy).save(file, "JPEG", quality=quality)
         compressed = np.asarray(Image.open(file))
-        result = denoise_and_report(compressed, None, Settings())
-        before, after = (psnr(x.astype(np.float32) / 255, clean) for x in (compressed, result.pixels))
-        model = result.noise.models[0] if result.noise else ""
+        result, _ = plan(compressed, None, Settings())
+        before, after = (psnr(x.astype(np.float32) / 255, clean) for x in (compressed, result.denoise()))
+        model = result.report.models[0] if result.report else ""
         yield {"case": f"quality {quality}", "compressed": before, "denoised": after, "model": model}
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import warnings
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -140,11 +141,13 @@ def test_errors_of_a_folder_go_to_a_folder_and_are_refused_where_they_would_repl
 
 @pytest.mark.usefixtures("workplace")
 def test_warnings_are_one_line(run: Run, monkeypatch: pytest.MonkeyPatch):
-    def grumble(image: np.ndarray, *_: object, **__: object) -> tuple[np.ndarray, None]:
-        warnings.warn("it is\ndark", stacklevel=2)
-        return image, None
+    plan = denoising.plan
 
-    monkeypatch.setattr(denoising, "denoise_and_report", grumble)
+    def grumble(*given: Any) -> Any:
+        warnings.warn("it is\ndark", stacklevel=2)
+        return plan(*given)
+
+    monkeypatch.setattr(denoising, "plan", grumble)
     outcome = run("denoise", "noisy.png", "-o", "new.png", "--sigma", SIGMA, *QUICK)
     assert outcome.code == 0
     assert outcome.err == "heatprior: warning: noisy.png: it is dark\n"

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from heatprior.images import ImageFile
+    from heatprior.kernels.row_bands import Progress
     from heatprior.noise.estimation import NoiseReport
     from heatprior.noise.profiles import NoiseProfile
     from heatprior.restoration.denoising import Settings
@@ -188,9 +189,11 @@ class Result(NamedTuple):
     predicted: PredictedPsnr | None = None
 
 
-def denoise_file(job: Job, progress: Callable[[float], None], request: Request) -> str:
+def denoise_file(job: Job, progress: Progress | None, request: Request) -> str:
     """Read, denoise and write one image; returns a line that says what was done."""
     from heatprior.images import check_writable, read_image, write_image
+    from heatprior.restoration.denoising import plan
+    from heatprior.restoration.error_bars import denoise_with_error
 
     start = time.perf_counter()
     image = read_image(job.source)
@@ -199,7 +202,13 @@ def denoise_file(job: Job, progress: Callable[[float], None], request: Request) 
         check_writable(request.error(job), _error_image(image))
     try:
         with report_warnings(job.source):
-            result = _denoise(image, progress, request)
+            settings = replace(request.settings, channel_axis=image.channel_axis)
+            if request.error is None:
+                made, progress = plan(image.values(), request.sigma, settings, progress)
+                result = Result(made.denoise(progress=progress), made.report)
+            else:
+                found = denoise_with_error(image.values(), request.sigma, settings, progress)
+                result = Result(found.pixels, found.noise, found.error, found.predicted)
     except InvalidInputError as error:
         raise InvalidInputError(f"cannot denoise {job.source}: {error}") from error
     if request.error is not None and result.error is not None:
@@ -216,16 +225,6 @@ def denoise_file(job: Job, progress: Callable[[float], None], request: Request) 
         _report_doubts(job, image, result.noise)
     seconds = time.perf_counter() - start
     return f"wrote {job.target}: {image.describe()}, from {job.source}, {seconds:.1f} s{_describe_rest(result)}"
-
-
-def _denoise(image: ImageFile, progress: Callable[[float], None], request: Request) -> Result:
-    from heatprior.restoration import denoising, error_bars
-
-    settings = replace(request.settings, channel_axis=image.channel_axis)
-    if request.error is None:
-        return Result(*denoising.denoise_and_report(image.values(), request.sigma, settings, progress))
-    found = error_bars.denoise_with_error(image.values(), request.sigma, settings, progress)
-    return Result(found.pixels, found.noise, found.error, found.predicted)
 
 
 def _surprise(image: ImageFile, result: Result, request: Request) -> Surprise | None:

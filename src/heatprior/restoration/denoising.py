@@ -21,7 +21,6 @@ from heatprior.kernels.row_bands import Progress, part_of, span_of
 from heatprior.noise.stabilisation import PoissonGaussian
 from heatprior.noise_value import Noise, as_noise
 from heatprior.priors.protocol import DiffusedPrior, Prior
-from heatprior.restoration.counts import denoise_counts
 from heatprior.restoration.pipeline import MOST_SCALES, ONE_STEP, Pipeline
 from heatprior.restoration.presets import PRESETS, average_symmetries, choose_prior
 from heatprior.zoo import as_prior, load
@@ -139,7 +138,7 @@ class Plan(NamedTuple):
         if self.counts:
             return self._denoise_counts(entered, progress)
         count, done = len(list(entered.groups())) * len(entered.mix), 0
-
+        denoise_plane = average_symmetries(self._denoise_plane, PRESETS[self.settings.quality].symmetries)
         unchanged = self.unchanged
 
         def denoise_group(group: Group, planes: list[FloatArray]) -> list[FloatArray]:
@@ -148,7 +147,7 @@ class Plan(NamedTuple):
                 return planes
             clean = []
             for plane, noise in zip(planes, self.noises_of_planes(group), strict=True):
-                clean.append(self._denoise_plane(plane, noise, part_of(progress, done, count)))
+                clean.append(denoise_plane(plane, noise, progress=part_of(progress, done, count)))
                 done += 1
             return clean
 
@@ -158,40 +157,35 @@ class Plan(NamedTuple):
         return result
 
     def _denoise_counts(self, entered: Entered, progress: Progress | None) -> NDArray[Any]:
-        """The same, of an image whose noise is made white first."""
+        """The same, of counted photons: each channel stabilised, white noise removed, the exact unbiased inverse taken.
 
-        def denoise_white(stabilised: FloatArray, sigma: FloatArray, white: float | None) -> FloatArray:
-            axis = None if entered.channel_axis is None else -3
-            image = stabilised[..., 0, :, :] if axis is None else stabilised
-            inner, strength = enter(image, channel_axis=axis, white=white), self.settings.strength
-            noises = {place: noise_of_levels(sigma[place] * strength, inner.full, is_map=True) for place in self.counts}
-            made = Plan(inner, noises, self.profile, self.settings, self.prior, None)
-            return as_channels(made.denoise(progress=progress), axis)
+        Full scale of stabilised values is found as that of any image: half or twice of it changes validation images by
+        less than 0.03 dB. An iteration on a blend of data and estimate (Azzari, Foi 2016) gained nothing where the
+        noise of few counts is told, nor did a first estimate from sums of 4×4 pixels.
+        """
+        from heatprior.noise.levels import without_gaps  # noqa: PLC0415 (only for counts)
 
         channels = entered.channels[..., : entered.colours, :, :]
-        result = np.empty(entered.pixels.shape, np.float32)
-        as_channels(result, entered.channel_axis)[..., : entered.colours, :, :] = denoise_counts(
-            channels, self.counts, denoise_white, self.settings.white
-        )
-        clean = entered._replace(pixels=result)
-        return entered.apply(lambda group, _: clean.planes(group))
+        stabilised, sigma = np.empty(channels.shape, np.float32), np.empty(channels.shape, np.float32)
+        for place, own in self.counts.items():
+            stabilised[place] = own.stabilise(channels[place])
+            sigma[place] = own.sigma_of_stabilised(without_gaps(np.asarray(channels[place], np.float32)))
+        white, axis = self.settings.white, None if entered.channel_axis is None else -3
+        full = None if white is None else max(_stabilised_full_scale(own, white) for own in self.counts.values())
+        inner = enter(stabilised[..., 0, :, :] if axis is None else stabilised, channel_axis=axis, white=full)
+        sigma *= self.settings.strength
+        noises = {place: noise_of_levels(sigma[place], inner.full, is_map=True) for place in self.counts}
+        made = Plan(inner, noises, self.profile, self.settings, self.prior, None)
+        clean = as_channels(made.denoise(progress=progress), axis)
+        result = entered._replace(pixels=np.empty(entered.pixels.shape, np.float32))
+        for place, own in self.counts.items():
+            result.channels[place] = own.unstabilise(clean[place])
+        return entered.apply(lambda group, _: result.planes(group))
 
     def _denoise_plane(self, plane: FloatArray, noise: Noise, progress: Progress | None) -> FloatArray:
-        def denoise_turned(turned: FloatArray, noise: Noise, progress: Progress | None = None) -> FloatArray:
-            shape = (turned.shape[0], turned.shape[1])
-            pipeline = self.settings.pipeline(self.prior, shape, correlated=self.profile is not None)
-            return pipeline.denoise(turned, noise, progress=progress)
-
-        return average_symmetries(denoise_turned, PRESETS[self.settings.quality].symmetries)(
-            plane, noise, progress=progress
-        )
-
-
-class Denoised(NamedTuple):
-    """A denoised image, and what was found of its noise if that was estimated."""
-
-    pixels: NDArray[Any]
-    noise: NoiseReport | None
+        shape = (plane.shape[0], plane.shape[1])
+        pipeline = self.settings.pipeline(self.prior, shape, correlated=self.profile is not None)
+        return pipeline.denoise(plane, noise, progress=progress)
 
 
 @overload
@@ -290,15 +284,8 @@ def denoise(
         from heatprior.restoration.error_bars import denoise_with_error  # noqa: PLC0415 (it needs what is above)
 
         return denoise_with_error(image, sigma, settings, progress)
-    return denoise_and_report(image, sigma, settings, progress).pixels
-
-
-def denoise_and_report(
-    image: ArrayLike, sigma: ArrayLike | None, settings: Settings, progress: Progress | None = None
-) -> Denoised:
-    """As `denoise`, together with what was found of the noise."""
     made, progress = plan(image, sigma, settings, progress)
-    return Denoised(made.denoise(progress=progress), made.report)
+    return made.denoise(progress=progress)
 
 
 def plan(
@@ -348,6 +335,12 @@ def _found_counts(entered: Entered, report: NoiseReport) -> dict[Index, PoissonG
     found = {place: channel.counts for place, channel in zip(places, report.channels, strict=True)}
     own = {place: counts.scale(report.white) for place in _colours(entered) if (counts := found[place]) is not None}
     return own if len(own) == len(_colours(entered)) else {}
+
+
+def _stabilised_full_scale(counts: PoissonGaussian, white: float) -> float:
+    """Of stabilised values: from black to white."""
+    black, top = counts.stabilise(np.array([counts.black, white]))
+    return float(top - black)
 
 
 def _noise_of_counts(entered: Entered, place: Index, counts: PoissonGaussian) -> Noise:
