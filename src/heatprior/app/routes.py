@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import os
 import shutil
+import tempfile
 import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
+from starlette.background import BackgroundTask
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, Response
@@ -18,7 +22,7 @@ from starlette.routing import Route
 from heatprior.app.jobs import QuickLooks, Work
 from heatprior.app.pictures import BMP, OpenedPicture, Region, write_sample
 from heatprior.app.prior_page import SHOWN, describe_filters, expert, likelihood, parse_sigma, potentials, samples
-from heatprior.app.tabs import Tab, Tabs, plain_name
+from heatprior.app.tabs import GoneError, Tab, Tabs, plain_name
 from heatprior.app.views import Pace, ViewRequest, guess_noise, is_quick_look, render
 from heatprior.app.words import describe_noise
 from heatprior.app.work import (
@@ -31,10 +35,12 @@ from heatprior.app.work import (
     target_name,
 )
 from heatprior.errors import HeatpriorError, InvalidInputError
+from heatprior.files import make_folder, replacing
 from heatprior.images import read_image, write_image
 
 SAVED = "saved"
 LONGEST_WAIT = 20.0  # seconds that a request for the status of a job may wait
+MOST_WORDS = 100_000  # bytes of a request in JSON; those of the page have a few hundred
 
 
 class TooLargeError(InvalidInputError):
@@ -70,8 +76,53 @@ def parse_integer(value: Any, name: str) -> int:
     """A whole number from a request."""
     try:
         return int(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InvalidInputError(f"{name} is {str(value)[:40]!r}; expected a whole number") from None
+
+
+def _parse_frame(picture: OpenedPicture, asked: Mapping[str, Any]) -> int:
+    """The number of one of the frames of a picture."""
+    return min(max(parse_integer(asked.get("frame", 0), "frame"), 0), picture.frames - 1)
+
+
+async def receive(request: Request, largest: int, too_large: str) -> AsyncIterator[bytes]:
+    """The body of a request, piece by piece as it arrives; never more than the limit."""
+    received = parse_integer(request.headers.get("content-length", 0), "content-length")
+    if received > largest:
+        raise TooLargeError(too_large)
+    received = 0
+    async for piece in request.stream():
+        received += len(piece)
+        if received > largest:
+            raise TooLargeError(too_large)
+        yield piece
+
+
+async def read_settings(request: Request) -> dict[str, Any]:
+    """What a request says in JSON: names and their values."""
+    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+        raise InvalidInputError("the request is not of the type application/json; reload the page")
+    too_large = f"the request has more than {MOST_WORDS} bytes of JSON; reload the page"
+    body = b"".join([piece async for piece in receive(request, MOST_WORDS, too_large)])
+    try:
+        found = json.loads(body)
+    except (ValueError, RecursionError):
+        raise InvalidInputError("the request is no JSON; reload the page") from None
+    if not isinstance(found, dict):
+        raise InvalidInputError("the request has no names and values; reload the page")
+    return found
+
+
+async def receive_file(request: Request, path: Path) -> None:
+    """Write the body of a request to a file, which is there once it is whole."""
+    largest = state_of(request).largest
+    too_large = (
+        f"{path.name} is larger than {largest / 1e6:.0f} MB, the limit of this server; start it with --largest, or use "
+        "heatprior denoise"
+    )
+    with replacing(path) as temporary, temporary.open("wb") as file:
+        async for piece in receive(request, largest, too_large):
+            file.write(piece)
 
 
 async def open_tab(request: Request) -> Response:
@@ -95,7 +146,7 @@ async def put_picture(request: Request) -> Response:
     tab, name = tab_of(request), request.query_params.get("name", "")
     number, path = tab.place_for(name)
     try:
-        await receive(request, path, state_of(request).largest)
+        await receive_file(request, path)
     except BaseException:
         tab.discard(number)
         raise
@@ -121,7 +172,7 @@ async def look(request: Request) -> Response:
     state, tab, picture = state_of(request), tab_of(request), picture_of(request)
     asked = request.query_params
     numbers = [parse_integer(asked.get(name), name) for name in ("x", "y", "w", "h", "step")]
-    frame = min(max(parse_integer(asked.get("frame", "0"), "frame"), 0), picture.frames - 1)
+    frame = _parse_frame(picture, asked)
     result = asked.get("result") or None
     wanted = ViewRequest(
         asked.get("layer", "noisy"),
@@ -143,28 +194,11 @@ async def look(request: Request) -> Response:
 async def get_noise(request: Request) -> Response:
     """The noise of a frame: a first guess from its middle, or the full estimate once that is known."""
     state, tab, picture = state_of(request), tab_of(request), picture_of(request)
-    frame = parse_integer(request.query_params.get("frame", "0"), "frame")
+    frame = _parse_frame(picture, request.query_params)
     if frame not in picture.noise:
         found = await state.looks.run(f"{tab.number} noise", lambda _: guess_noise(picture, frame))
         picture.noise.setdefault(frame, found)
     return JSONResponse(describe_noise(picture.noise[frame], picture.full_scale))
-
-
-async def receive(request: Request, path: Path, largest: int) -> None:
-    """Write the body of a request to a file as it arrives; never more than the limit."""
-    too_large = TooLargeError(
-        f"{path.name} is larger than {largest / 1e6:.0f} MB, the limit of this server; start it with --largest, or use "
-        "heatprior denoise"
-    )
-    if int(request.headers.get("content-length", 0)) > largest:
-        raise too_large
-    received = 0
-    with path.open("wb") as file:
-        async for piece in request.stream():
-            received += len(piece)
-            if received > largest:
-                raise too_large
-            file.write(piece)
 
 
 async def _open_picture(tab: Tab, number: str, path: Path) -> Response:
@@ -189,8 +223,7 @@ async def _open_picture(tab: Tab, number: str, path: Path) -> Response:
 
 
 def _estimate(picture: OpenedPicture, asked: Mapping[str, Any]) -> Work:
-    number = parse_integer(asked.get("frame", 0), "frame")
-    return partial(estimate_picture, picture, min(max(number, 0), picture.frames - 1))
+    return partial(estimate_picture, picture, _parse_frame(picture, asked))
 
 
 JOBS: dict[str, Callable[[OpenedPicture, Mapping[str, Any]], Work]] = {
@@ -203,7 +236,7 @@ JOBS: dict[str, Callable[[OpenedPicture, Mapping[str, Any]], Work]] = {
 async def begin_job(request: Request) -> Response:
     """Estimate the noise of a frame, denoise all, or restore all."""
     tab, picture = tab_of(request), picture_of(request)
-    asked: dict[str, Any] = await request.json()
+    asked = await read_settings(request)
     kind = str(asked.get("kind"))
     if kind not in JOBS:
         raise InvalidInputError(f"{kind[:40]!r} is no job; expected {', '.join(JOBS)}")
@@ -214,7 +247,7 @@ async def put_mask(request: Request) -> Response:
     """Receive the mask painted over a picture, a PNG of its size: white is filled in."""
     picture = picture_of(request)
     path = picture.path.parent / f".{MASK}"
-    await receive(request, path, state_of(request).largest)
+    await receive_file(request, path)
     await run_in_threadpool(_check_mask, picture, path)
     return JSONResponse({})
 
@@ -241,33 +274,64 @@ async def save(request: Request) -> Response:
     """Send a result as a file of the type and with the metadata of the original."""
     picture, asked = picture_of(request), request.query_params
     name = plain_name(asked.get("name") or target_name(picture.name))
-    path = picture.path.parent / SAVED / name
+    path = _own_folder(picture.path.parent) / name
     await run_in_threadpool(_write, picture, asked.get("result", ""), path)
-    return FileResponse(path, filename=name, media_type="application/octet-stream")
+    return _send(path, "application/octet-stream")
 
 
 async def keep(request: Request) -> Response:
     """Keep a result for the archive of the queue, under its path in the folder that it came from."""
     tab, picture = tab_of(request), picture_of(request)
-    asked = await request.json()
+    asked = await read_settings(request)
     parts = [plain_name(part) for part in PurePosixPath(str(asked.get("place", picture.name))).parts]
-    path = tab.folder / SAVED / Path(*parts)
-    await run_in_threadpool(_write, picture, str(asked.get("result", "")), path)
+    if not parts:
+        raise InvalidInputError("the result has no name; reload the page")
+
+    def write() -> None:
+        with tab.archiving:
+            _write(picture, str(asked.get("result", "")), tab.folder / SAVED / Path(*parts))
+
+    await run_in_threadpool(write)
     return JSONResponse({"place": "/".join(parts)})
 
 
 async def save_all(request: Request) -> Response:
     """Send all results of the queue in one archive."""
     tab = tab_of(request)
-    path = tab.folder / "denoised.zip"
-    await run_in_threadpool(_pack, tab.folder / SAVED, path)
-    return FileResponse(path, filename="denoised.zip", media_type="application/zip")
+    path = _own_folder(tab.folder) / "denoised.zip"
+
+    def pack() -> None:
+        with tab.archiving:
+            _pack(tab.folder / SAVED, path)
+
+    await run_in_threadpool(pack)
+    return _send(path, "application/zip")
 
 
 async def delete_saved(request: Request) -> Response:
     """Delete the results of the queue."""
-    await run_in_threadpool(shutil.rmtree, tab_of(request).folder / SAVED, ignore_errors=True)
+    tab = tab_of(request)
+
+    def delete() -> None:
+        with tab.archiving:
+            shutil.rmtree(tab.folder / SAVED, ignore_errors=True)
+
+    await run_in_threadpool(delete)
     return JSONResponse({})
+
+
+def _own_folder(parent: Path) -> Path:
+    """A folder for what one request sends: another one, at the same time, must not write over it."""
+    try:
+        return Path(tempfile.mkdtemp(dir=parent))
+    except FileNotFoundError:
+        raise GoneError("this picture is no longer open; open it again") from None
+
+
+def _send(path: Path, media_type: str) -> Response:
+    """Send the file of one request, whose folder goes with the last byte."""
+    tidy = BackgroundTask(shutil.rmtree, path.parent, ignore_errors=True)
+    return FileResponse(path, filename=path.name, media_type=media_type, background=tidy)
 
 
 def _check_mask(picture: OpenedPicture, path: Path) -> None:
@@ -284,12 +348,13 @@ def _check_mask(picture: OpenedPicture, path: Path) -> None:
 
 def _write(picture: OpenedPicture, result: str, path: Path) -> None:
     """Write a result as `heatprior denoise` does."""
-    path.parent.mkdir(parents=True, exist_ok=True)
     try:
+        make_folder(path.parent)
         kept = picture.result(result)
         write_image(path, kept.load(), like=kept.like)
     except HeatpriorError as error:
-        raise type(error)(str(error).replace(str(path), path.name)) from error
+        words = str(error).replace(str(path), path.name).replace(f"{picture.path.parent.parent}{os.sep}", "")
+        raise type(error)(words) from error
 
 
 def _pack(folder: Path, path: Path) -> None:
@@ -335,7 +400,7 @@ async def draw_samples(request: Request) -> Response:
 async def show_likelihood(request: Request) -> Response:
     """The likelihood of a picture over the noise level."""
     state, tab, picture, asked = state_of(request), tab_of(request), picture_of(request), request.query_params
-    frame = parse_integer(asked.get("frame", "0"), "frame")
+    frame = _parse_frame(picture, asked)
     work = partial(likelihood, asked.get("prior", "patch7"), picture, frame)
     return JSONResponse(await state.looks.run(f"{tab.number} likelihood", lambda _: work()))
 

@@ -16,7 +16,6 @@ import socket
 import sys
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager, suppress
-from json import JSONDecodeError
 from pathlib import Path
 from threading import Thread
 from urllib.parse import parse_qs
@@ -73,7 +72,6 @@ def application(folder: Path, token: str, names: frozenset[str], largest: int = 
             HeatpriorError: _answer_refusal,
             SupersededError: _answer_superseded,
             MemoryError: _answer_out_of_memory,
-            JSONDecodeError: _answer_bad_json,
             HTTPException: _answer_not_found,
             Exception: _answer_failure,
         },
@@ -148,10 +146,6 @@ async def _answer_refusal(_: Request, error: Exception) -> Response:
 
 async def _answer_superseded(_: Request, __: Exception) -> Response:
     return Response(status_code=204)
-
-
-async def _answer_bad_json(_: Request, __: Exception) -> Response:
-    return JSONResponse({"error": "the request is no JSON; reload the page"}, 422)
 
 
 async def _answer_out_of_memory(_: Request, __: Exception) -> Response:

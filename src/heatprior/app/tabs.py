@@ -27,6 +27,7 @@ MOST_OPEN = 3  # pictures of a tab that stay in memory; the page goes on with th
 SILENCE = 600.0  # seconds after which a tab that says nothing is taken for closed; hidden tabs speak once a minute
 PREFIX = "heatprior-app-"
 LONGEST_NAME = 150  # characters; with what results add to it, below what systems take
+CLOSED = "this page is no longer known to the server; reload it"
 
 
 class GoneError(InvalidInputError):
@@ -41,6 +42,7 @@ class Tab:
         self.folder = folder / self.number
         self.folder.mkdir(mode=0o700)
         self.heard = time.monotonic()
+        self.archiving = Lock()  # held by who changes or packs the results of the queue
         self._turns = turns
         self.pictures: dict[str, OpenedPicture] = {}
         self.jobs: dict[str, LongJob] = {}
@@ -48,10 +50,13 @@ class Tab:
 
     def place_for(self, name: str) -> tuple[str, Path]:
         """A number for a picture that comes, and where its file goes: under its own name, in a folder of its own."""
-        number = secrets.token_urlsafe(8)
+        number, plain = secrets.token_urlsafe(8), plain_name(name)
         folder = self.folder / number
-        folder.mkdir(mode=0o700)
-        return number, folder / plain_name(name)
+        try:
+            folder.mkdir(mode=0o700)
+        except FileNotFoundError:
+            raise GoneError(CLOSED) from None
+        return number, folder / plain
 
     def open(self, number: str, path: Path) -> OpenedPicture:
         """Read a file that has come; nothing of it stays if it is no picture."""
@@ -121,7 +126,7 @@ class Tabs:
         """The page of this number, which has just said something."""
         tab = self._tabs.get(number)
         if tab is None:
-            raise GoneError("this page is no longer known to the server; reload it")
+            raise GoneError(CLOSED)
         tab.heard = time.monotonic()
         return tab
 

@@ -92,7 +92,7 @@ def parse_number(values: Mapping[str, Any], name: str) -> float | None:
         return None
     try:
         return float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InvalidInputError(f"{name} is {str(value)[:40]!r}; expected a number") from None
 
 
