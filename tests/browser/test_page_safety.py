@@ -118,7 +118,8 @@ def test_ten_tabs_share_the_processors(server, pictures):
     wanted = json.dumps({"kind": "denoise", "sigma": 20, "error": True}).encode()  # denoised twice: several turns each
     jobs = []
     for tab, picture in places:
-        job = json.loads(ask(server, "POST", f"/api/tabs/{tab}/pictures/{picture}/jobs", wanted)[1])["job"]
+        path = f"/api/tabs/{tab}/pictures/{picture}/jobs"
+        job = json.loads(ask(server, "POST", path, wanted, **{"Content-Type": "application/json"})[1])["job"]
         jobs.append(f"/api/tabs/{tab}/jobs/{job}")
     end = time.monotonic() + PATIENCE
     states = []
