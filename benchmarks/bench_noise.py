@@ -16,7 +16,6 @@ from skimage import data, restoration
 
 from heatprior import denoise, estimate_noise, estimate_sigma, load
 from heatprior.kernels.threads import products_in_one_thread
-from heatprior.noise.local_noise import noise_map
 
 SEED = 0
 SIGMA = 25 / 255
@@ -31,7 +30,6 @@ def main() -> None:
     jobs: dict[str, Callable[[], object]] = {
         "one step of empirical Bayes": lambda: denoise(noisy, SIGMA, prior=prior, steps=1),
         "estimate_sigma": lambda: estimate_sigma(noisy, prior=prior),
-        "noise_map": lambda: noise_map(noisy, prior=prior),
         "estimate_noise": lambda: estimate_noise(noisy, prior=prior),
     }
     if find_spec("pywt"):

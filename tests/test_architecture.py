@@ -98,7 +98,7 @@ def test_imports_point_one_way(path, module, package):
         ("heatprior.priors.patch", "from ..restoration import denoising", ["restoration"]),
         ("heatprior.priors.patch", "from .. import learning, zoo", ["learning", "zoo"]),
         ("heatprior.priors.patch", "from . import experts", []),
-        ("heatprior.learning.patch_training", "from heatprior.noise.levels import noise_map", ["noise"]),
+        ("heatprior.learning.patch_training", "from heatprior.noise.levels import estimate_sigma", ["noise"]),
         ("heatprior.noise.levels", "import numpy, heatprior.learning", ["learning"]),
         ("heatprior.store", "if True:\n    from heatprior.priors.patch import PatchPrior", ["priors"]),
         ("heatprior.cli.app", "from heatprior import __version__, learning, restoration", []),

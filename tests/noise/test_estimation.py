@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
+from noise_levels import noise_map
 from skimage import data
 from synthetic import landscape
 
 import heatprior as hp
 from heatprior.data.trials import psnr
 from heatprior.noise.doubts import doubts, one_of_each
-from heatprior.noise.local_noise import noise_map
 
 SHAPE = (192, 256)
 RNG = np.random.default_rng(0)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from noise_levels import level_of_patches, noise_map
 from scipy.special import logsumexp
 from scipy.stats import multivariate_normal
 from skimage import data
@@ -9,9 +10,7 @@ from synthetic import landscape
 
 import heatprior as hp
 from examples import gaussian_mixture
-from heatprior.noise.directions import weak_directions
-from heatprior.noise.levels import level_of_patches
-from heatprior.noise.local_noise import noise_map
+from heatprior.noise.likelihood import weak_directions
 from heatprior.priors import gaussian_mixture as module
 from heatprior.priors.gaussian_mixture import contrast_weights, mixture_densities
 
@@ -139,6 +138,6 @@ def test_a_mixture_of_one_contrast_estimates_too():
 
 
 def test_images_smaller_than_a_patch_are_refused():
-    for estimate in (hp.estimate_sigma, noise_map, hp.estimate_noise):
+    for estimate in (hp.estimate_sigma, hp.estimate_noise):
         with pytest.raises(hp.InvalidInputError, match=r"7×30 pixels but the prior acts on patches of 8×8"):
             estimate(np.zeros((7, 30)), prior=PRIOR)

@@ -7,7 +7,6 @@ import pytest
 from skimage.data import astronaut, camera
 
 import heatprior as hp
-from heatprior.noise.local_noise import noise_map
 from paper.weights.handmade import dct_prior
 
 GREY = camera()[100:140, 200:250].astype(np.float32) / 255
@@ -26,7 +25,7 @@ def test_infinite_pixels_are_missing(value):
     assert np.isnan(hp.denoise(image, 0.1, **FAST)[10, 20])
 
 
-@pytest.mark.parametrize("function", [hp.denoise, hp.estimate_noise, hp.estimate_sigma, noise_map])
+@pytest.mark.parametrize("function", [hp.denoise, hp.estimate_noise, hp.estimate_sigma])
 @pytest.mark.parametrize("value", [-3.4e38, 1e37, 3e30])
 def test_values_far_beyond_full_scale_are_refused_everywhere(function, value):
     image = NOISY.copy()

@@ -7,8 +7,7 @@ from whole_images import convolutional_prior, wavelet_prior
 
 import heatprior as hp
 from heatprior.data.trials import psnr
-from heatprior.noise.local_noise import noise_map
-from heatprior.noise.whole_image_level import whole_image_level
+from heatprior.noise.levels import whole_image_level
 from heatprior.priors.convolutional import falling_levels, sample_langevin
 from heatprior.priors.protocol import DiffusedPrior, ImagePrior
 
@@ -109,4 +108,4 @@ def test_estimate_sigma_takes_them_in_the_units_of_the_image():
 
 def test_noise_maps_still_want_a_prior_on_patches():
     with pytest.raises(hp.InvalidInputError, match=r"not with this one \(wavelet\)"):
-        noise_map(picture(64, 64), prior="wavelet-density")
+        hp.estimate_noise(picture(64, 64), "map", prior="wavelet-density")

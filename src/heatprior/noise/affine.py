@@ -15,8 +15,7 @@ import numpy as np
 
 from heatprior.arrays import FloatArray, IntArray
 from heatprior.kernels.noise_estimation import relative_densities
-from heatprior.noise.blocks import Blocks
-from heatprior.noise.likelihood import values_at
+from heatprior.noise.likelihood import Blocks, values_at
 
 BLOCK = 5  # patches along the side of a block
 GROUPS = 4  # of like brightness

@@ -15,12 +15,20 @@ from heatprior.arrays import FloatArray
 from heatprior.kernels.row_bands import Progress
 from heatprior.noise import affine
 from heatprior.noise.affine import Affine, fit_affine
-from heatprior.noise.blocks import Blocks, Clipped, block_densities, stride_for, usable_patches
-from heatprior.noise.directions import weak_directions
 from heatprior.noise.doubts import doubts, too_weak
 from heatprior.noise.floors import holds_counts, whole_counts
 from heatprior.noise.levels import Estimate, clipping, likelihood_of, model_error, noise_level, without_gaps
-from heatprior.noise.likelihood import OCTAVES, find_peak, values_at
+from heatprior.noise.likelihood import (
+    OCTAVES,
+    Blocks,
+    Clipped,
+    block_densities,
+    find_peak,
+    stride_for,
+    usable_patches,
+    values_at,
+    weak_directions,
+)
 from heatprior.noise.maps import LocalLevels, local_levels, to_pixels
 from heatprior.noise.stabilisation import PoissonGaussian, split_line
 from heatprior.priors.protocol import NoiseLikelihood, Prior, denoise_once

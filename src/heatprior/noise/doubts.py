@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from heatprior.arrays import FloatArray
-from heatprior.noise.blocks import CLEAR, usable_patches
 from heatprior.noise.levels import clipping
+from heatprior.noise.likelihood import CLEAR, usable_patches
 
 MANY_CLIPPED = 0.02  # of the pixels
 COARSE = 0.5  # times the step between grey levels: noise weaker than this

@@ -1,7 +1,11 @@
 """How much noise is in an image: the noise level at which the prior finds it most likely, section 4.4.
 
 sigma = argmax Σ_blocks log Σ_c π_c f_c(block, sigma): the density of noisy patches is exact and normalised at every
-noise level, so the level is a maximum-likelihood estimate. See contrasts.py for the f_c and likelihood.py for the peak.
+noise level, so the level is a maximum-likelihood estimate. The priors know the f_c, likelihood.py finds the peak.
+
+A prior of whole images has a misfit instead: −log f where the density is normalised, else the score of Hyvärinen
+(2005), which needs no normaliser. Both are least at the true level, on average over images of the prior. The standard
+error is the sandwich: the spread of the slope of the misfit over pieces of the image, over its curvature.
 """
 
 from __future__ import annotations
@@ -18,16 +22,33 @@ from heatprior.border.entry import enter
 from heatprior.border.gaps import fill_missing
 from heatprior.border.pixels import in_unit_range
 from heatprior.errors import InvalidInputError
-from heatprior.noise.blocks import BLOCK, GUESS, Blocks, Clipped, block_densities, stride_for, usable_patches
-from heatprior.noise.directions import repetition, weak_directions
-from heatprior.noise.likelihood import OCTAVES, Peak, Profile, check_in_range, find_peak, profile, standard_error
-from heatprior.noise.whole_image_level import PHOTOGRAPH_ERROR, whole_image_level
+from heatprior.noise.likelihood import (
+    BLOCK,
+    GUESS,
+    OCTAVES,
+    Blocks,
+    Clipped,
+    Peak,
+    Profile,
+    block_densities,
+    check_in_range,
+    find_peak,
+    profile,
+    repetition,
+    standard_error,
+    stride_for,
+    usable_patches,
+    weak_directions,
+)
 from heatprior.priors.protocol import DiffusedPrior, ImagePrior, NoiseLikelihood, Prior
 from heatprior.zoo import as_prior
 
 LOG_SIGMA_STEP = np.log(2.0) / 8.0  # in the second look
 STEPS_TO_EITHER_SIDE = 5
 MOST_LOOKS = 6
+MOST_LOOKS_AT_WHOLE = 4
+SLOPE_STEP = 0.05  # of log sigma, over which a misfit's slope is taken
+PHOTOGRAPH_ERROR = (7.0 / 255, 0.022)  # as of a `NoiseLikelihood`; by `wavelet-density`, eight images, 255σ 5 to 50
 PART = 42  # pixels along the side of a part of the image whose score counts as independent; at least two blocks
 FEWEST_PARTS = 16
 CLIPPED, FEWEST_CLIPPED = 0.001, 3  # of the pixels, at the lowest or highest value: if more, values are cut off there
@@ -128,6 +149,40 @@ def _level_of(image: FloatArray, prior: Prior) -> Estimate:
     return Estimate(*whole_image_level(without_gaps(image), cast("ImagePrior", prior)))
 
 
+def whole_image_level(image: FloatArray, prior: ImagePrior) -> tuple[float, float]:
+    """The noise level of a grey image (H, W) scaled to [0, 1], without gaps, and its standard error; 0 for none."""
+    unit = prior.unit
+    if min(image.shape) < unit:
+        raise InvalidInputError(
+            f"the image is {image.shape[0]}×{image.shape[1]} pixels but this prior needs {unit}×{unit} to estimate the "
+            "noise; give a larger image, or a prior on patches"
+        )
+    log_sigmas = np.log(OCTAVES)
+    peak = find_peak(log_sigmas, _fits(image, prior, log_sigmas)[:, None])
+    for _ in range(MOST_LOOKS_AT_WHOLE):
+        centre = float(np.clip(peak.log_sigma[0], np.log(OCTAVES[0]), np.log(OCTAVES[-1])))
+        log_sigmas = centre + LOG_SIGMA_STEP * np.arange(-STEPS_TO_EITHER_SIDE, STEPS_TO_EITHER_SIDE + 1)
+        peak = find_peak(log_sigmas, _fits(image, prior, log_sigmas)[:, None])
+        if not (peak.at_bottom[0] or peak.at_top[0]):
+            break
+    log_sigma = float(peak.log_sigma[0])
+    check_in_range(log_sigma)
+    if log_sigma <= np.log(OCTAVES[0]):
+        return 0.0, float(OCTAVES[0])
+    rows, columns = (range(0, length - unit + 1, unit) for length in image.shape)
+    pieces = [image[i : i + unit, j : j + unit] for i in rows for j in columns]
+    ends = log_sigma + SLOPE_STEP * np.array([-1.0, 1.0])
+    slopes = [float(np.diff(_fits(piece, prior, ends))[0]) / (2.0 * SLOPE_STEP) for piece in pieces]
+    spread = np.std(slopes, ddof=1) * np.sqrt(len(slopes)) if len(slopes) > 1 else np.sqrt(peak.curvature[0])
+    whole = image.size / (len(pieces) * unit**2)  # what the pieces leave out counts as well
+    sigma = float(np.exp(log_sigma))
+    return sigma, sigma * float(spread * np.sqrt(whole) / peak.curvature[0])
+
+
+def _fits(image: FloatArray, prior: ImagePrior, log_sigmas: FloatArray) -> FloatArray:
+    return np.array([-prior.misfit(image, float(np.exp(log_sigma))) for log_sigma in log_sigmas])
+
+
 def model_error(sigma: FloatArray, photograph_error: tuple[float, float]) -> FloatArray:
     """The typical error of sigma in photographs: a fixed variance, and a part of that of the noise, over 2 sigma.
 
@@ -150,18 +205,6 @@ def noise_level(image: FloatArray, likelihood: NoiseLikelihood) -> Estimate:
         return block_densities(likelihood, whole, log_sigmas, chosen, usable, stride)
 
     return search(likelihood, densities, stride, max(2, PART // (stride * likelihood.block_side(BLOCK))))
-
-
-def level_of_patches(patches: FloatArray, likelihood: NoiseLikelihood) -> Estimate:
-    """The same of independent patches (n, b²)."""
-    size = likelihood.size
-    mosaic = patches.reshape(-1, size, size).swapaxes(0, 1).reshape(size, -1)
-    usable = np.ones((1, len(patches)), bool)
-
-    def densities(log_sigmas: FloatArray, chosen: IntArray) -> Blocks:
-        return block_densities(likelihood, mosaic, log_sigmas, chosen, usable, size, 1)
-
-    return search(likelihood, densities, size, 1)
 
 
 def search(likelihood: NoiseLikelihood, densities: Densities, stride: int, part: int) -> Estimate:

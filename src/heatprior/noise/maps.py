@@ -16,9 +16,20 @@ from numpy.typing import NDArray
 from heatprior.arrays import FloatArray
 from heatprior.border.gaps import fill_missing
 from heatprior.kernels.noise_estimation import WindowSums, window_sums
-from heatprior.noise.blocks import GUESS, Blocks, Clipped, block_densities, stride_for, usable_patches
-from heatprior.noise.directions import repetition, weak_directions
-from heatprior.noise.likelihood import OCTAVES, Peak, check_in_range, find_peak
+from heatprior.noise.likelihood import (
+    GUESS,
+    OCTAVES,
+    Blocks,
+    Clipped,
+    Peak,
+    block_densities,
+    check_in_range,
+    find_peak,
+    repetition,
+    stride_for,
+    usable_patches,
+    weak_directions,
+)
 from heatprior.priors.protocol import NoiseLikelihood
 
 WINDOW = 16.0  # pixels: the width of the weights
