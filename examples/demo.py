@@ -2,7 +2,7 @@
 
     python examples/demo.py [FOLDER]
 
-Writes noisy.png, denoised.png and demo.png into FOLDER, or into out. The photograph comes with scikit-image; the noise
+Writes noisy.png, denoised.png and demo.png into FOLDER, or into out. The photograph comes with matplotlib; the noise
 has a standard deviation of 25 of 255 grey levels, and is rounded to 8 bits as in any file.
 """
 
@@ -11,12 +11,10 @@ from __future__ import annotations
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
-from skimage import data
 
 from heatprior import denoise, estimate_noise
 from heatprior.data import trials
@@ -31,8 +29,7 @@ def main() -> None:
     """Make the pictures and say what was found."""
     folder = Path(sys.argv[1] if len(sys.argv) > 1 else "out")
     folder.mkdir(parents=True, exist_ok=True)
-    camera: Any = data.camera
-    clean = camera()[PART]
+    clean = np.asarray(Image.fromarray(trials.photograph()).convert("L"))[PART]
     noise = np.random.default_rng(SEED).standard_normal(clean.shape)
     noisy = np.clip(np.rint(clean + SIGMA * noise), 0, 255).astype(np.uint8)
     start = time.perf_counter()

@@ -4,6 +4,7 @@ import ast
 import re
 import subprocess
 import sys
+import tomllib
 from importlib.util import resolve_name
 from pathlib import Path
 
@@ -137,14 +138,36 @@ def test_importing_the_package_loads_nothing_slow():
     assert {"numba", "scipy"} <= loaded_by("import heatprior; heatprior.load")
 
 
-def test_dask_and_zarr_are_imported_in_their_room_only():
+# By the names under which they are imported; what is not of the base stands in one room, behind an extra.
+BASE = {"numpy", "scipy", "numba", "llvmlite", "PIL", "tifffile", "safetensors", "typer", "tqdm", "matplotlib"}
+BASE |= {"threadpoolctl"}
+ROOMS = {
+    "large": {"dask", "distributed", "zarr"}, "torch": {"torch"}, "deepinv": {"torch", "deepinv"}, "fits": {"astropy"},
+    "app": {"starlette", "uvicorn"}, "dicom": {"pydicom"}, "nifti": {"nibabel"},
+}  # fmt: skip
+
+
+def foreign_imports(source):
+    """What is imported, anywhere in a file, beyond the standard library and the package."""
+    nodes = list(ast.walk(ast.parse(source)))
+    names = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+    names |= {node.module or "" for node in nodes if isinstance(node, ast.ImportFrom) and not node.level}
+    return {name.split(".")[0] for name in names} - sys.stdlib_module_names - {"heatprior"}
+
+
+def test_the_base_does_without_what_it_does_not_install():
     for path in sorted(PACKAGE.rglob("*.py")):
-        tree = ast.walk(ast.parse(path.read_text()))
-        names = {alias.name for node in tree if isinstance(node, ast.Import) for alias in node.names}
-        tree = ast.walk(ast.parse(path.read_text()))
-        names |= {node.module or "" for node in tree if isinstance(node, ast.ImportFrom)}
-        found = {name.split(".")[0] for name in names} & {"dask", "distributed", "zarr", "ome_zarr"}
-        assert not found or "large" in path.parts, path
+        within = path.relative_to(PACKAGE).with_suffix("").parts
+        allowed = BASE.union(*(ROOMS.get(part, set()) for part in within))
+        assert foreign_imports(path.read_text()) <= allowed, path
+    assert foreign_imports("def f():\n    from skimage import data") == {"skimage"}
+
+
+def test_what_the_base_imports_is_what_it_asks_for():
+    with (PACKAGE.parents[1] / "pyproject.toml").open("rb") as file:
+        asked = tomllib.load(file)["project"]["dependencies"]
+    names = {re.match(r"[\w-]+", line)[0].replace("pillow", "PIL") for line in asked}
+    assert names == BASE - {"llvmlite"}  # numba brings its own
 
 
 def test_computing_loads_no_picture_and_no_command_line():

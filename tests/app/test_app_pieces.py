@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 
 from heatprior.app.jobs import LongJob, QuickLooks, SupersededError, Turns
-from heatprior.app.pictures import OpenedPicture, Region, halve, quantise
+from heatprior.app.pictures import SIGMA, OpenedPicture, Region, halve, quantise, write_sample
 from heatprior.app.tabs import plain_name, scratch_folder, sweep
 from heatprior.app.views import Pace, ViewRequest, denoise_quickly, guess_noise, render
 from heatprior.app.work import Choice, denoise_picture, target_name
+from heatprior.data.trials import photograph
 from heatprior.errors import HeatpriorError, InvalidInputError
 from heatprior.files import claim
 
@@ -222,3 +223,12 @@ def test_choices_are_read_and_said_as_the_command_line_has_them():
     for bad in ({"sigma": "-1"}, {"sigma": "nan"}, {"strength": "0"}, {"quality": "none"}, {"sigma": "x"}):
         with pytest.raises(HeatpriorError):
             Choice.read(bad)
+
+
+def test_the_example_of_the_page_has_the_noise_that_was_added(tmp_path):
+    write_sample(tmp_path / "photograph.png")
+    noisy = OpenedPicture("p", tmp_path / "photograph.png", "photograph.png").frame(0)
+    clean = photograph()
+    assert noisy.shape == clean.shape
+    wall = np.s_[20:120, 400:500]  # far from black and white, so that nothing is clipped
+    assert abs(np.std(noisy[wall] - clean[wall].astype(float)) - SIGMA) < 1.0

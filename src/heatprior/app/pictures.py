@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from threading import RLock
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
 from heatprior.arrays import FloatArray
+from heatprior.data.trials import photograph
 from heatprior.errors import ImageFileError, InvalidInputError
 from heatprior.images import ImageFile, read_image
 from heatprior.noise.estimation import NoiseReport, noise_levels_of
@@ -288,10 +289,7 @@ def _palette() -> NDArray[np.uint8]:
 
 
 def write_sample(path: Path) -> None:
-    """Write scikit-image's astronaut, in colour and 8 bits, with white noise."""
-    from PIL import Image  # noqa: PLC0415 (slow to import)
-    from skimage import data  # noqa: PLC0415
-
-    clean = np.asarray(cast(Any, data).astronaut())
+    """Write a photograph, in colour and 8 bits, with white noise."""
+    clean = photograph()
     noisy = clean + SIGMA * np.random.default_rng(SEED).standard_normal(clean.shape)
     Image.fromarray(np.clip(np.rint(noisy), 0, 255).astype(np.uint8)).save(path)

@@ -154,9 +154,9 @@ async def put_picture(request: Request) -> Response:
 
 
 async def open_sample(request: Request) -> Response:
-    """Open one of the pictures of scikit-image, with noise added."""
+    """Open a photograph that comes with the package, with noise added."""
     tab = tab_of(request)
-    number, path = tab.place_for("astronaut.png")
+    number, path = tab.place_for("photograph.png")
     await run_in_threadpool(write_sample, path)
     return await _open_picture(tab, number, path)
 

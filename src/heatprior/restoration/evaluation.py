@@ -9,20 +9,19 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from heatprior.arrays import FloatArray
-from heatprior.data.trials import LEVELS, psnr, with_noise
+from heatprior.data.trials import LEVELS, WINDOW, psnr, ssim, with_noise
 from heatprior.errors import HeatpriorError, InvalidInputError
 from heatprior.images import read_grey
 from heatprior.kernels.threads import products_in_one_thread
 
 GREY_LEVELS = 255.0
-SMALLEST = 7  # pixels of a side: the window of SSIM
 WARM_UP = 64  # pixels of a side
 
 DenoisingFunction = Callable[[FloatArray, float], FloatArray]
@@ -100,10 +99,7 @@ def summarise(results: Sequence[TrialResult]) -> list[Summary]:
 
 def quality(image: FloatArray, clean: FloatArray) -> tuple[float, float]:
     """PSNR in dB, the peak being 1, and SSIM, of an image clipped to [0, 1]."""
-    from skimage import metrics  # noqa: PLC0415 (slow to import)
-
-    similarity: Any = metrics.structural_similarity
-    return psnr(image, clean), float(similarity(clean, np.clip(image, 0.0, 1.0), data_range=1.0))
+    return psnr(image, clean), ssim(image, clean)
 
 
 @contextmanager
@@ -124,9 +120,9 @@ def limited_threads(threads: int) -> Iterator[None]:
 def _grey(path: Path) -> NDArray[np.float32]:
     """A clean image as grey levels from 0 to 1."""
     image = read_grey(path)
-    if min(image.shape) < SMALLEST:
+    if min(image.shape) < WINDOW:
         size = f"{image.shape[0]}×{image.shape[1]}"
-        raise InvalidInputError(f"{path} has {size} pixels; expected at least {SMALLEST}×{SMALLEST}")
+        raise InvalidInputError(f"{path} has {size} pixels; expected at least {WINDOW}×{WINDOW}")
     if image.dtype.kind == "u":
         return (image / np.iinfo(image.dtype).max).astype(np.float32)
     if not (image.min() >= 0.0 and image.max() <= 1.0):  # NaN is refused too
