@@ -2,6 +2,7 @@
 
 import doctest
 import re
+import tomllib
 from dataclasses import fields
 from pathlib import Path
 
@@ -85,8 +86,28 @@ def test_the_examples_in_docstrings_run():
 def test_the_version_is_the_same_everywhere():
     import heatprior
 
-    for name in ("pyproject.toml", "CITATION.cff"):
-        assert re.search(rf'^version[ :=]+"?{re.escape(heatprior.__version__)}"?$', (ROOT / name).read_text(), re.M)
+    version = re.escape(heatprior.__version__)
+    assert re.search(rf"^version: {version}$", (ROOT / "CITATION.cff").read_text("utf-8"), re.M)
+    assert re.search(rf"^## {version} \(", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.M)
+    assert f'version: "{heatprior.__version__}"' in (ROOT / "packaging" / "conda" / "recipe.yaml").read_text("utf-8")
+
+
+def test_the_package_takes_its_version_from_its_source_and_any_later_python():
+    with (ROOT / "pyproject.toml").open("rb") as file:
+        project = tomllib.load(file)
+    assert "version" in project["project"]["dynamic"]
+    assert project["tool"]["hatch"]["version"]["path"] == "src/heatprior/version.py"
+    assert project["project"]["requires-python"] == ">=3.11"
+
+
+def test_the_conda_recipe_asks_for_what_the_package_asks_for():
+    with (ROOT / "pyproject.toml").open("rb") as file:
+        asked = {line.replace(" ", "") for line in tomllib.load(file)["project"]["dependencies"]}
+    run = (
+        (ROOT / "packaging" / "conda" / "recipe.yaml").read_text("utf-8").partition("  run:\n")[2].partition("\n\n")[0]
+    )
+    listed = {line.strip("- ").replace("matplotlib-base", "matplotlib").replace(" ", "") for line in run.splitlines()}
+    assert listed - {"python>=${{python_min}}"} == asked
 
 
 def hops_of(text):
