@@ -239,3 +239,16 @@ def test_the_messages_of_the_library_name_no_option_of_the_command_line():
     assert messages_with_flags(
         'def f():\n    """With --force."""\n    raise ValueError("add --force to replace it")'
     ) == ["add --force to replace it"]
+
+
+def texts_of_any_encoding(source):
+    """The lines that read or write a text in whatever encoding the system has, which on Windows is not UTF-8."""
+    calls = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)]
+    calls = [call for call in calls if getattr(call.func, "attr", "") in ("read_text", "write_text")]
+    return [call.lineno for call in calls if "encoding" not in {keyword.arg for keyword in call.keywords}]
+
+
+def test_every_text_is_utf_8():
+    found = {path.name: texts_of_any_encoding(path.read_text("utf-8")) for path in PACKAGE.rglob("*.py")}
+    assert not {name: lines for name, lines in found.items() if lines}
+    assert texts_of_any_encoding("path.read_text()\npath.read_text(encoding='utf-8')") == [1]

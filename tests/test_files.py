@@ -53,6 +53,7 @@ def left_behind(path, content="half of it"):
     os.waitpid(pid, 0)
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")  # it forks among threads: the child only writes
 def test_what_a_killed_process_left_goes_with_the_next_that_writes_the_same(tmp_path):
     path, other = tmp_path / "result.txt", tmp_path / "other.txt"

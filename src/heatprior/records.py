@@ -36,7 +36,7 @@ def write_record(path: Path, result: Mapping[str, Any]) -> None:
     }
     path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path) as temporary:
-        temporary.write_text(json.dumps({**about, **result}, indent=2) + "\n")
+        temporary.write_text(json.dumps({**about, **result}, indent=2) + "\n", encoding="utf-8")
 
 
 def running_commit() -> str:
@@ -78,7 +78,7 @@ def processor() -> dict[str, Any]:
     """Model, number of cores and vector instructions of the processor, and what keeps the compiler from using them."""
     known: dict[str, str] = {}
     if CPU_INFO.is_file():
-        lines = (line.partition(":") for line in CPU_INFO.read_text(errors="replace").splitlines())
+        lines = (line.partition(":") for line in CPU_INFO.read_text(encoding="utf-8", errors="replace").splitlines())
         known = {name.strip().lower(): value.strip() for name, _, value in lines}
     flags = (known.get("flags") or known.get("features") or "").split()
     return {

@@ -64,7 +64,7 @@ def test_a_lost_worker_costs_its_blocks_only_and_a_new_one_helps(tmp_path, prior
 
         def told(done, total):
             if done == total // 3 and workers[0].poll() is None:
-                workers[0].send_signal(signal.SIGKILL)
+                workers[0].kill()
                 workers.append(worker(scheduler, tmp_path / "later"))
 
         done = denoise_store(store, tmp_path / "b.zarr", settings, 900.0, scheduler=scheduler, told=told)
@@ -76,6 +76,7 @@ def test_a_lost_worker_costs_its_blocks_only_and_a_new_one_helps(tmp_path, prior
     np.testing.assert_array_equal(values(tmp_path / "b.zarr"), values(tmp_path / "alone.zarr"))
 
 
+@pytest.mark.skipif(os.name != "posix", reason="needs SIGKILL")
 def test_a_killed_client_is_resumed_with_the_same_bits(tmp_path, prior, store, monkeypatch):
     settings = Settings(prior=prior, steps=1)
     monkeypatch.setattr(files, "AREA", 32 * 64)

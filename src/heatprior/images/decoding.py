@@ -63,13 +63,13 @@ def check_inflated(data: bytes, expected: int, *, raw: bool = False) -> None:
 def available_memory() -> int | None:
     """Bytes available without swapping; None if the system does not report them."""
     try:
-        lines = Path("/proc/meminfo").read_text().splitlines()
+        lines = Path("/proc/meminfo").read_text(encoding="utf-8").splitlines()
         free = next(1024 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable:"))
     except (OSError, ValueError, StopIteration, IndexError):
         return None
     for name in MEMORY_FILES:  # in a container
         try:
-            free = min(free, int(Path(name).read_text()))
+            free = min(free, int(Path(name).read_text(encoding="utf-8")))
         except (OSError, ValueError):  # absent, or the word "max"
             continue
     return free

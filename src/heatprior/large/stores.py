@@ -183,7 +183,7 @@ def fingerprint(path: Path, images: list[Image]) -> dict[str, Any]:
         about = path.stat()
         return {"source": str(path.absolute()), "size": about.st_size, "time": about.st_mtime_ns}
     files = {
-        str(file.relative_to(path)): file.read_text()
+        str(file.relative_to(path)): file.read_text(encoding="utf-8")
         for folder in {path, *(path / level for image in images for level in image.levels)}
         for name in METADATA
         if (file := folder / name).is_file()

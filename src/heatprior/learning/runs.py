@@ -82,7 +82,7 @@ class LogFile:
         if not self.path.exists():
             return []
         rows = []
-        with self.path.open(newline="") as file:
+        with self.path.open(newline="", encoding="utf-8") as file:
             for row in csv.DictReader(file):
                 try:
                     rows.append({name: float(row[name] or "nan") for name in self.columns})
@@ -92,13 +92,13 @@ class LogFile:
 
     def append(self, entry: LogEntry) -> None:
         """Add a row."""
-        with self.path.open("a", newline="") as file:
+        with self.path.open("a", newline="", encoding="utf-8") as file:
             csv.writer(file).writerow(self._cells(entry.row()))
 
     def truncate(self, step: int) -> None:
         """Drop the rows beyond `step`; creates the file if there is none."""
         rows = [row for row in self.rows() if row["step"] <= step]
-        with replacing(self.path) as temporary, temporary.open("w", newline="") as file:
+        with replacing(self.path) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
             writer = csv.writer(file)
             writer.writerow(self.columns)
             writer.writerows(self._cells(row) for row in rows)
