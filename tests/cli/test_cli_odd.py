@@ -35,7 +35,8 @@ def test_an_interrupted_folder_goes_on_where_it_was(run, images):
     assert (again.code, again.out.count("wrote")) == (0, 1)
     assert (images.parent / "out" / "0.png").read_bytes() == b"kept as it is"
     assert "nothing left to do" in run("denoise", images, "-o", "out", "--skip-existing").out
-    assert_refused(run("denoise", images, "-o", "out", "--skip-existing", "--force"), "give one of them")
+    last = run("denoise", images, "-o", "out", "--sigma", "20", "--force", "--skip-existing")
+    assert "nothing left to do" in last.out  # of two answers to one question the last counts
 
 
 def test_one_bad_file_does_not_end_an_evaluation(run, images):

@@ -27,6 +27,8 @@ def describe_noise(noise: FrameNoise, full_scale: float | None = None) -> dict[s
         headline, sentences = "No noise found", ["The picture stays as it is."]
     else:
         headline, sentences = f"σ ≈ {_format_level(sigma)} of {full}", [_describe_amount(part)]
+    if report.defects:
+        sentences.append(f"{report.defects} found: {'it is' if sum(report.defects) == 1 else 'they are'} filled in.")
     if noise.from_part:
         sentences.append("From the middle of the picture; the whole is being looked at.")
     elif not report.is_none:

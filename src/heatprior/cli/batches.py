@@ -53,10 +53,13 @@ White = Annotated[
     float | None,
     typer.Option(metavar="W", help="Value of full scale, such as 4095.  [default: by type, or estimated]"),
 ]
-SkipExisting = Annotated[
-    bool, typer.Option("--skip-existing", help="Skip images whose output exists, as after an interruption.")
+Force = Annotated[
+    bool | None,
+    typer.Option(
+        "--force/--skip-existing",
+        help="Replace existing outputs, never an input; or skip images whose output exists, as after an interruption.",
+    ),
 ]
-Force = Annotated[bool, typer.Option("--force", help="Replace existing outputs; never an input.")]
 
 Work = Callable[
     ["Job", Callable[[float], None]], str
@@ -210,18 +213,16 @@ def prepare(
     *,
     compare: bool,
     read: Iterable[str | Path | None],
-    skip_existing: bool,
-    force: bool,
+    force: bool | None,
     beside: Callable[[Job], Path] | None = None,
 ) -> Plan | None:
     """Plan the jobs and refuse unsafe ones; None if nothing is left to do.
 
-    `read` may name files that are read and must not be overwritten; `beside` is where a job writes a second file.
+    `read` may name files that are read and must not be overwritten; `force` says what of outputs that exist: replaced,
+    left out (False), or refused (None); `beside` is where a job writes a second file.
     """
-    if skip_existing and force:
-        raise typer.BadParameter("--skip-existing keeps outputs that exist and --force replaces them; give one of them")
     todo = plan_jobs(inputs, output)
-    if skip_existing:
+    if force is False:
         todo = skip_finished(todo)
         if not todo.jobs and not todo.failures:
             typer.echo("nothing left to do: every output exists")
@@ -230,7 +231,7 @@ def prepare(
     if beside is not None:
         extras += [beside(job) for job in todo.jobs]
     files = [path for name in read if name is not None and (path := Path(name)).is_file()]
-    check_targets(todo, extras, [*inputs, *files], force=force)
+    check_targets(todo, extras, [*inputs, *files], force=bool(force))
     return todo
 
 

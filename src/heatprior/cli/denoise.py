@@ -20,7 +20,6 @@ from heatprior.cli.batches import (
     Quality,
     QualityOption,
     Sigma,
-    SkipExisting,
     White,
     announce_compiling,
     check_white,
@@ -40,6 +39,7 @@ if TYPE_CHECKING:
 
     from heatprior.images import ImageFile
     from heatprior.kernels.row_bands import Progress
+    from heatprior.noise.defects import Defects
     from heatprior.noise.estimation import NoiseReport
     from heatprior.noise.profiles import NoiseProfile
     from heatprior.restoration.denoising import Settings
@@ -77,6 +77,10 @@ def denoise(
             "profile of a camera (.json), saved by hp.NoiseProfile.",
         ),
     ] = "auto",
+    keep_outliers: Annotated[
+        bool,
+        typer.Option("--keep-outliers", help="Keep hot and dead pixels, as for stars that are one pixel."),
+    ] = False,
     strength: Annotated[
         float, typer.Option(metavar="F", help="Times the noise that is found: 0.5 keeps more grain, 2 is smoother.")
     ] = 1.0,
@@ -105,8 +109,7 @@ def denoise(
             "OUT-compare.png.",
         ),
     ] = False,
-    skip_existing: SkipExisting = False,
-    force: Force = False,
+    force: Force = None,
     workers: Annotated[
         str | None,
         typer.Option(
@@ -126,7 +129,7 @@ def denoise(
     from heatprior.restoration.denoising import Settings
 
     if _is_store(inputs, output):
-        others = {"--compare": compare, "--skip-existing": skip_existing, "--error": error is not None}
+        others = {"--compare": compare, "--skip-existing": force is False, "--error": error is not None}
         others |= {
             "--noise": noise not in ("auto", "constant"),
             "--strength": strength != 1.0,
@@ -134,7 +137,7 @@ def denoise(
         }
         named = str(Path(prior).absolute()) if prior and Path(prior).is_file() else prior  # workers may be elsewhere
         settings = Settings(quality=quality.value, prior=named, white=white)
-        _denoise_store(inputs, output, settings, sigma=sigma, workers=workers, force=force, others=others)
+        _denoise_store(inputs, output, settings, sigma=sigma, workers=workers, force=bool(force), others=others)
         return
     if workers is not None:
         raise typer.BadParameter("--workers is for zarr stores; leave it out")
@@ -149,13 +152,13 @@ def denoise(
     check_white(white)
     place = None if error is None else partial(error_path, error=error, inputs=inputs, output=output)
     todo = prepare(
-        inputs, output, compare=compare, read=(sigma, prior, noise), skip_existing=skip_existing, force=force,
-        beside=place,
+        inputs, output, compare=compare, read=(sigma, prior, noise), force=force, beside=place,
     )  # fmt: skip
     if todo is None:
         return
     announce_compiling()
-    settings = Settings(kind, quality.value, None if prior is None else load(prior), white=white, strength=strength)
+    chosen = None if prior is None else load(prior)
+    settings = Settings(kind, quality.value, chosen, white=white, strength=strength, keep_outliers=keep_outliers)
     run_jobs(todo, partial(denoise_file, request=Request(level, settings, compare, place)), output)
 
 
@@ -185,6 +188,7 @@ class Result(NamedTuple):
 
     pixels: NDArray[Any]
     noise: NoiseReport | None
+    defects: Defects
     error: NDArray[Any] | None = None
     predicted: PredictedPsnr | None = None
 
@@ -205,10 +209,10 @@ def denoise_file(job: Job, progress: Progress | None, request: Request) -> str:
             settings = replace(request.settings, channel_axis=image.channel_axis)
             if request.error is None:
                 made, progress = plan(image.values(), request.sigma, settings, progress)
-                result = Result(made.denoise(progress=progress), made.report)
+                result = Result(made.denoise(progress=progress), made.report, made.defects)
             else:
                 found = denoise_with_error(image.values(), request.sigma, settings, progress)
-                result = Result(found.pixels, found.noise, found.error, found.predicted)
+                result = Result(found.pixels, found.noise, found.defects, found.error, found.predicted)
     except InvalidInputError as error:
         raise InvalidInputError(f"cannot denoise {job.source}: {error}") from error
     if request.error is not None and result.error is not None:
@@ -256,8 +260,12 @@ def _error_image(image: ImageFile) -> ImageFile:
 
 
 def _describe_rest(result: Result) -> str:
-    """The noise and the expected PSNR, as far as they are known."""
-    words = "" if result.noise is None else f"; {_describe_noise(result.noise)}"
+    """What was found and what was done about it, and the expected PSNR, as far as they are known."""
+    words = "" if result.noise is None else f"; {result.noise.describe_kind()}"
+    words += f"; {result.defects.describe_mending()}" if result.defects else ""
+    if result.noise is not None:
+        rest = "the rest is unchanged" if result.defects else "unchanged"
+        words += f"; {rest if result.noise.is_none else 'denoised'}"
     if result.predicted is not None and isfinite(result.predicted.psnr):
         words += f"; expected PSNR {result.predicted.psnr:.1f} ± {result.predicted.stderr:.1f} dB"
     return words
@@ -278,11 +286,6 @@ def _report_doubts(job: Job, image: ImageFile, report: NoiseReport) -> None:
     ]
     for doubt in one_of_each(found)[:1]:
         typer.echo(f"heatprior: warning: {job.source}: {doubt}", err=True)
-
-
-def _describe_noise(report: NoiseReport) -> str:
-    """What was found, and what was done."""
-    return f"{report}; {'unchanged' if report.is_none else 'denoised'}"
 
 
 def _draw(image: ImageFile, result: Result, likeness: NDArray[Any] | None, path: Path) -> None:

@@ -139,10 +139,12 @@ def _estimate_file(path: Path, kind: str, prior: Any, white: float | None, pictu
         for doubt in numbers["doubts"]:
             typer.echo(f"heatprior: warning: {path}{name}: {doubt}", err=True)
         found.append(numbers)
+    if report.defects and not in_one_line:
+        typer.echo(f"{path}: {report.defects}")
     if picture is not None:
         _draw(image, report, picture)
         typer.echo(f"wrote {picture}")
-    return {"file": str(path), "white": report.white, "channels": found}
+    return {"file": str(path), "white": report.white, "defects": report.defects._asdict(), "channels": found}
 
 
 def describe(channel: ChannelNoise, white: float) -> str:

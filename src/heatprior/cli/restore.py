@@ -18,7 +18,6 @@ from heatprior.cli.batches import (
     Output,
     PriorName,
     Sigma,
-    SkipExisting,
     White,
     announce_compiling,
     check_white,
@@ -78,8 +77,7 @@ class Request(NamedTuple):
     prior: PriorName = "tuned"
     white: White = None
     compare: Compare = False
-    skip_existing: SkipExisting = False
-    force: Force = False
+    force: Force = None
 
 
 def add_shared_options(own: Callable[..., None]) -> Callable[..., None]:
@@ -117,7 +115,6 @@ def restore_files(request: Request, task: Task, *read: str | None) -> None:
         request.output,
         compare=request.compare,
         read=(request.sigma, request.prior, *read),
-        skip_existing=request.skip_existing,
         force=request.force,
     )
     if todo is None:

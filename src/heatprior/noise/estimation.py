@@ -24,6 +24,7 @@ from heatprior.errors import InvalidInputError
 from heatprior.kernels.row_bands import Progress, part_of, span_of
 from heatprior.noise.channel_noise import ChannelNoise, channel_noise, why_constant
 from heatprior.noise.decision import Decision, decide, halve
+from heatprior.noise.defects import NO_DEFECTS, Defects, mend
 from heatprior.noise.floors import may_be_whole_counts, whole_counts
 from heatprior.noise.levels import Estimate, check_holds_patches, likelihood_of, noise_level, without_gaps
 from heatprior.noise.likelihood import OCTAVES
@@ -57,6 +58,8 @@ class NoiseReport:
         The value that was taken for full scale.
     brightest : float
         What people take for full scale: 255 of 8 bits, however dark the image is.
+    defects : Defects
+        Of the sensor, such as hot pixels: they are left out of the estimate, and filled in by `denoise`.
 
     Examples
     --------
@@ -73,6 +76,7 @@ class NoiseReport:
     channels: tuple[ChannelNoise, ...]
     white: float
     brightest: float
+    defects: Defects = NO_DEFECTS
 
     @property
     def models(self) -> tuple[str, ...]:
@@ -90,6 +94,10 @@ class NoiseReport:
         return max(channel.probability for channel in self.channels)
 
     def __str__(self) -> str:
+        return "; ".join([self.describe_kind(), *filter(None, [str(self.defects)])])
+
+    def describe_kind(self) -> str:
+        """The noise alone, without the defects of the sensor."""
         if self.is_none:
             return "no noise found"
         found = [channel for channel in self.channels if channel.model != "none"]
@@ -114,6 +122,7 @@ def estimate_noise(
     prior: str | PathLike[str] | DiffusedPrior = "patch7",
     channel_axis: ChannelAxis = None,
     white: float | None = None,
+    keep_outliers: bool = False,
     progress: Progress | None = None,
 ) -> NoiseReport:
     """The noise of an image, as `denoise` without sigma takes it: what kind it is, how much and where.
@@ -131,6 +140,8 @@ def estimate_noise(
     channel_axis : int, optional
         As in `denoise`.
     white : float, optional
+        As in `denoise`.
+    keep_outliers : bool
         As in `denoise`.
     progress : callable, optional
         Called with the fraction done, 0 to 1.
@@ -153,6 +164,7 @@ def estimate_noise(
         lazy: NoiseReport = room.estimate_noise(image, noise, prior=prior, channel_axis=channel_axis, white=white)
         return lazy
     entered = enter(image, channel_axis=channel_axis, white=white)
+    entered, defects = (entered, NO_DEFECTS) if keep_outliers else mend(entered)
     full, channels = entered.full, entered.channels
     model = as_prior(prior)
     check_holds_patches(channels, likelihood_of(model))
@@ -175,7 +187,7 @@ def estimate_noise(
         for place, channel in by_place.items():
             sigma[place] = np.asarray(channel.sigma) * full
     brightest = type_white(entered.pixels) if entered.pixels.dtype.itemsize == 1 else full
-    return NoiseReport(_as_image(sigma, entered.channel_axis), tuple(found), full, brightest)
+    return NoiseReport(_as_image(sigma, entered.channel_axis), tuple(found), full, brightest, defects)
 
 
 def _grey(entered: Entered, group: Group) -> FloatArray:

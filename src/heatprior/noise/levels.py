@@ -22,6 +22,7 @@ from heatprior.border.entry import enter
 from heatprior.border.gaps import fill_missing
 from heatprior.border.pixels import in_unit_range
 from heatprior.errors import InvalidInputError
+from heatprior.noise.defects import mend
 from heatprior.noise.likelihood import (
     BLOCK,
     GUESS,
@@ -106,7 +107,7 @@ def estimate_sigma(
     Parameters
     ----------
     image : array_like, (..., H, W)
-        As in `denoise`. Missing (NaN) and clipped pixels do not count.
+        As in `denoise`. Missing (NaN), clipped, hot and dead pixels do not count.
     prior : str, path or DiffusedPrior
         Which says what images are like.
     channel_axis : int, optional
@@ -128,7 +129,7 @@ def estimate_sigma(
     >>> 11 < level.sigma < 13
     True
     """
-    entered = enter(image, channel_axis=channel_axis, white=white)
+    entered, _ = mend(enter(image, channel_axis=channel_axis, white=white))
     full, channels = entered.full, entered.channels
     model = as_prior(prior)
     if model.patch_shape:

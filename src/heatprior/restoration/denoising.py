@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict, Unpack, overload
@@ -18,6 +18,7 @@ from heatprior.border.gaps import with_all_or_no_channel_missing
 from heatprior.border.pixels import as_channels, room_of, type_white
 from heatprior.errors import InvalidInputError
 from heatprior.kernels.row_bands import Progress, part_of, span_of
+from heatprior.noise.defects import NO_DEFECTS, Defects, mend
 from heatprior.noise.stabilisation import PoissonGaussian
 from heatprior.noise_value import Noise, as_noise
 from heatprior.priors.protocol import DiffusedPrior, Prior
@@ -46,6 +47,7 @@ class Settings:
     channel_axis: ChannelAxis = None
     white: float | None = None
     strength: float = 1.0
+    keep_outliers: bool = False
 
     def __post_init__(self) -> None:
         if self.quality not in PRESETS:
@@ -96,6 +98,7 @@ class Keywords(TypedDict, total=False):
     channel_axis: ChannelAxis
     white: float | None
     strength: float
+    keep_outliers: bool
 
 
 class Plan(NamedTuple):
@@ -108,6 +111,7 @@ class Plan(NamedTuple):
     prior: Prior
     report: NoiseReport | None
     counts: Mapping[Index, PoissonGaussian] = MappingProxyType({})  # of each channel, if photons were counted
+    defects: Defects = NO_DEFECTS  # of the sensor, no longer in what has entered
 
     @property
     def card(self) -> Mapping[str, Any]:
@@ -217,6 +221,7 @@ def denoise(
     channel_axis: ChannelAxis = None,
     white: float | None = None,
     strength: float = 1.0,
+    keep_outliers: bool = False,
     return_error: bool = False,
     progress: Progress | None = None,
 ) -> NDArray[Any] | DenoisedWithError:
@@ -252,6 +257,9 @@ def denoise(
         image does not fill that, found from its range, one for all images of a stack.
     strength : float
         Times what was found of the noise: less keeps more of the grain, more is smoother.
+    keep_outliers : bool
+        Hot and dead pixels, isolated and far beyond their surroundings, are filled in from their neighbours first and
+        counted in the report, unless this is true: for stars that are one pixel.
     return_error : bool
         Return a `DenoisedWithError`, which takes twice the time.
     progress : callable, optional
@@ -274,7 +282,7 @@ def denoise(
     >>> bool(np.std(denoised - clean) < 0.3 * np.std(noisy - clean))
     True
     """
-    settings = Settings(noise, quality, prior, steps, channel_axis, white, strength)
+    settings = Settings(noise, quality, prior, steps, channel_axis, white, strength, keep_outliers)
     if room := room_of(image):
         if return_error:
             raise InvalidInputError("errors are estimated for whole images; give a numpy array, or a crop")
@@ -297,6 +305,7 @@ def plan(
     if settings.strength != 1.0 and (sigma is not None or not isinstance(settings.noise, str)):
         raise InvalidInputError("strength is for noise that is estimated; give sigma times that, or leave out strength")
     entered = enter(image, channel_axis=settings.channel_axis, white=settings.white, sigma=sigma)
+    entered, defects = (entered, NO_DEFECTS) if settings.keep_outliers else mend(entered)
     report: NoiseReport | None = None
     noises: Noises = {}
     counts: dict[Index, PoissonGaussian] = {}
@@ -314,14 +323,15 @@ def plan(
         estimating, progress = span_of(progress, 0.0, ESTIMATING_PART), span_of(progress, ESTIMATING_PART, 1.0)
         report = estimate_noise(
             entered.pixels, str(settings.noise), channel_axis=settings.channel_axis, white=entered.full,
-            progress=estimating,
+            keep_outliers=True, progress=estimating,
         )  # fmt: skip
+        report = replace(report, defects=defects)
         places = np.ndindex(entered.channels.shape[:-2])
         found = zip(places, report.channels, strict=True)
         noises = {place: as_noise(np.asarray(channel.sigma * settings.strength)) for place, channel in found}
         counts = _found_counts(entered, report)
     prior = settings.find_prior(correlated=profile is not None)
-    return Plan(entered, noises, profile, settings, prior, report, counts), progress
+    return Plan(entered, noises, profile, settings, prior, report, counts, defects), progress
 
 
 def _colours(entered: Entered) -> list[Index]:

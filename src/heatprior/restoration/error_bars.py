@@ -33,6 +33,7 @@ from heatprior.border.entry import Group, as_type
 from heatprior.border.pixels import as_channels
 from heatprior.errors import InvalidInputError
 from heatprior.kernels.row_bands import Progress, span_of
+from heatprior.noise.defects import NO_DEFECTS, Defects
 from heatprior.noise.estimation import NoiseReport
 from heatprior.priors.tables import LEAST_SIGMA, TableOverSigma, read_table
 from heatprior.restoration.denoising import Plan, Settings, plan
@@ -72,6 +73,8 @@ class DenoisedWithError(NamedTuple):
         The PSNR that the image should have, `.psnr`, and its standard error, `.stderr`, in dB.
     noise : NoiseReport or None
         What was found of the noise, if `sigma` was not given.
+    defects : Defects
+        What was mended of the sensor's, such as hot pixels.
 
     Examples
     --------
@@ -86,6 +89,7 @@ class DenoisedWithError(NamedTuple):
     error: FloatArray  # of the shape and in the units of the image
     predicted: PredictedPsnr
     noise: NoiseReport | None  # if it was estimated
+    defects: Defects = NO_DEFECTS
 
 
 @dataclass(frozen=True)
@@ -226,7 +230,7 @@ def denoise_with_error(
     levels, (excess, doubt) = done.levels[..., : parts.known.shape[-3], :, :], _errors_of_noise(made.report)
     quality = predict_psnr(parts, levels, full, table=table, excess=excess, doubt=doubt, alike=done.alike)
     dtype = entered.pixels.dtype
-    return DenoisedWithError(as_type(done.clean, dtype).astype(dtype), error, quality, made.report)
+    return DenoisedWithError(as_type(done.clean, dtype).astype(dtype), error, quality, made.report, made.defects)
 
 
 def draw_noise(made: Plan, rng: np.random.Generator) -> FloatArray:

@@ -94,7 +94,7 @@ def posterior_samples(
     if not model.patch_shape:
         drawn = [_of_whole_image(grey, sigma / full, model, rng) for _ in range(count)]
         return np.array(drawn).reshape(count, *grey.shape) * full
-    clean, error, _, _ = denoise_with_error(grey, sigma / full, Settings(prior=prior, white=1.0))
+    clean, error, *_ = denoise_with_error(grey, sigma / full, Settings(prior=prior, white=1.0, keep_outliers=True))
     drawn = [clean + error * _deviation(grey, sigma / full, model, rng) for _ in range(count)]
     return np.array(drawn).reshape(count, *grey.shape) * full
 
