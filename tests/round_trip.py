@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import struct
+import tracemalloc
 import zlib
 from pathlib import Path
 
 import numpy as np
+import pytest
 from PIL import ImageCms
 
+from heatprior import ImageFileError
 from heatprior.images import ImageFile, read_image, write_image
+from heatprior.images.decoding import ROOM
 from heatprior.images.png import COLOUR_TYPES
 
 RNG = np.random.default_rng(0)
@@ -40,6 +44,20 @@ def assert_upside_down(path: Path, image: ImageFile) -> None:
     assert (new.others is None) == (image.others is None)
     if image.others is not None:
         np.testing.assert_array_equal(new.others, image.others)
+
+
+def refuse_when_padded(path: Path) -> None:
+    """Refused in little memory once it is 3 GB long, which takes no room on the disk; read as it is."""
+    read_image(path)
+    with path.open("r+b") as file:
+        file.truncate(3 << 30)
+    tracemalloc.start()
+    try:
+        with pytest.raises(ImageFileError, match=r"a file of 3221 MB but its .* ha(s|ve) .*; save the image alone"):
+            read_image(path)
+        assert tracemalloc.get_traced_memory()[1] < 3 * ROOM
+    finally:
+        tracemalloc.stop()
 
 
 def save_png(path: Path, samples: np.ndarray, chunks: list[tuple[bytes, bytes]] | None = None) -> None:

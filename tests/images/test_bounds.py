@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import tifffile
 from PIL import Image
-from round_trip import noise, save_png
+from round_trip import noise, refuse_when_padded, save_png
 
 from heatprior import ImageFileError
 from heatprior.images import decoding, read_grey, read_image, tiff, write_image
@@ -195,3 +195,10 @@ def test_directories_that_overlap_or_are_empty_end_too(tmp_path: Path, empty: bo
     struct.pack_into("<I", content, place + 2 + 12 * count, end)
     path.write_bytes(content)
     refused(path, "lead back" if empty else "lie upon")
+
+
+@pytest.mark.parametrize("suffix", ["png", "jpg", "webp", "lossless.webp"])
+def test_a_small_picture_in_a_huge_file_is_refused_before_it_is_read(tmp_path: Path, suffix: str):
+    path = tmp_path / f"image.{suffix}"
+    Image.fromarray(noise((64, 48, 3), "uint8")).save(path, **({"lossless": True} if "less" in suffix else {}))
+    refuse_when_padded(path)

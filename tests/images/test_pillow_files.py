@@ -11,6 +11,7 @@ import tifffile
 from PIL import Image
 from round_trip import PROFILE, assert_upside_down, noise, rewritten, save_png
 
+from heatprior import ImageFileError
 from heatprior.images import read_grey, read_image, write_image
 
 ORIENTATION = 0x0112
@@ -124,8 +125,10 @@ def test_broken_chunks_of_a_png_are_left_behind(tmp_path: Path, name: bytes, bro
     try:
         with Image.open(tmp_path / "image.png") as picture:
             picture.load()
-    except Exception:
-        pytest.skip("Pillow does not read it at all")
+    except Exception:  # some releases of Pillow do not read it at all
+        with pytest.raises(ImageFileError):
+            read_image(tmp_path / "image.png")
+        return
     _, new = rewritten(tmp_path / "image.png")
     content = new.read_bytes()
     assert name not in content
@@ -146,8 +149,6 @@ def test_broken_segments_of_a_jpeg_are_left_behind(tmp_path: Path):
 
 
 def test_a_file_under_the_name_of_another_format_is_told_what_it_is(tmp_path: Path):
-    from heatprior import ImageFileError
-
     Image.fromarray(noise((9, 8), "uint8")).save(tmp_path / "image.png")
     (tmp_path / "image.png").rename(tmp_path / "image.tif")
     with pytest.raises(ImageFileError, match="it is no TIFF, but PNG; rename it"):

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from round_trip import assert_upside_down, noise, rewritten
+from round_trip import assert_upside_down, noise, refuse_when_padded, rewritten
 
 from heatprior import ImageFileError, OutputFileError
 from heatprior.images import formats, read_image, write_image
@@ -330,3 +330,48 @@ def test_noise_under_such_a_name_is_refused_in_one_line(tmp_path: Path, suffix: 
         with pytest.raises(ImageFileError) as refusal:
             read_image(path)
         assert "\n" not in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("suffix", "package"), [("fits", "astropy"), ("nii", "nibabel"), ("nii.gz", "nibabel"), ("dcm", "pydicom")]
+)
+def test_a_small_image_in_a_huge_file_is_refused_before_it_is_read(tmp_path: Path, suffix: str, package: str):
+    pytest.importorskip(package)
+    path, pixels = tmp_path / f"image.{suffix}", noise((64, 48), "int16")
+    if suffix == "dcm":
+        save_dicom(path, pixels)
+    else:
+        np.save(tmp_path / "image.npy", pixels)
+        write_image(path, pixels, like=read_image(tmp_path / "image.npy"))
+    refuse_when_padded(path)
+
+
+@needs("pydicom")
+@pytest.mark.parametrize("bits", [12, 16])
+@pytest.mark.parametrize("intercept", [0, -1024])
+def test_whole_numbers_that_dicom_cannot_store_become_the_nearest_that_it_can(
+    tmp_path: Path, bits: int, intercept: int
+):
+    """Air in a CT is the least that can be stored: half of its noise was below, and the result was not written."""
+    import pydicom
+
+    save_dicom(tmp_path / "ct.dcm", np.zeros((9, 8), np.uint16), BitsStored=bits, RescaleIntercept=intercept)
+    image = read_image(tmp_path / "ct.dcm")
+    for value, stored in ((-2000, 0), (5000, min(5000 - intercept, 2**bits - 1))):
+        pixels = np.full(image.pixels.shape, max(value, np.iinfo(image.pixels.dtype).min), image.pixels.dtype)
+        write_image(tmp_path / "new.dcm", pixels, like=image)
+        assert (pydicom.dcmread(tmp_path / "new.dcm").pixel_array == stored).all()
+
+
+@needs("astropy")
+def test_numbers_that_fits_cannot_store_become_the_nearest_that_it_can(tmp_path: Path):
+    from astropy.io import fits
+
+    for dtype in ("int16", "float32"):
+        main = fits.PrimaryHDU(np.ones((9, 8), dtype))
+        main.header["BSCALE"], main.header["BZERO"] = 1.0 if dtype == "int16" else 0.3, 100.0
+        main.writeto(tmp_path / f"{dtype}.fits")
+        image = read_image(tmp_path / f"{dtype}.fits")
+        write_image(tmp_path / f"new-{dtype}.fits", image.pixels - 50_000, like=image)
+        after = read_image(tmp_path / f"new-{dtype}.fits").pixels
+        np.testing.assert_allclose(after, -32668 if dtype == "int16" else image.pixels - 50_000, rtol=1e-6)

@@ -42,11 +42,16 @@ def cut_short(path: Path) -> None:
     path.write_bytes(path.read_bytes()[: path.stat().st_size * 2 // 3])
 
 
-@pytest.mark.parametrize("suffix", SUFFIXES)
-@pytest.mark.parametrize("spoil", [one_byte_changed, cut_short])
+@pytest.mark.parametrize(
+    ("suffix", "spoil"),
+    [
+        (suffix, spoil)
+        for spoil in (one_byte_changed, cut_short)
+        for suffix in SUFFIXES
+        if (suffix, spoil) != ("jpg", one_byte_changed)  # which is within its loss
+    ],
+)
 def test_a_file_that_was_spoilt_gets_no_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str, spoil: Any):
-    if suffix == "jpg" and spoil is one_byte_changed:
-        pytest.skip("one byte of a JPEG is within its loss")
     np.save(tmp_path / "image.npy", noise((40, 50), "uint8"))
     image = read_image(tmp_path / "image.npy")
     write_image(tmp_path / f"whole.{suffix}", image.pixels, like=image)  # as long as nothing spoils it

@@ -1,7 +1,8 @@
 """Decoding files of unknown origin: bounds before anything is allocated, errors in one line, metadata only if sound.
 
 A deflated byte stands for at most 1032 bytes and one of LZW for about 2600; files that declare more than that, or
-three times of which does not fit into memory, are refused.
+three times of which does not fit into memory, are refused. So are files far larger than what they declare, before they
+are read.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import struct
 import sys
 import warnings
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
@@ -24,6 +25,7 @@ from heatprior.locks import thread_lock
 
 EXPANSION = 2600  # bytes of pixels that one byte of a file may stand for; the most is that of LZW
 SMALL = 1 << 20  # whatever declares less is harmless
+ROOM = 1 << 26  # bytes that a file may hold beside its pixels: profiles, previews, the film of a moving photograph
 COPIES = 3  # of the image, that reading it, comparing and converting may need
 MEMORY_FILES = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 CHUNK = 1 << 20
@@ -48,6 +50,24 @@ def check_size(declared: int, stored: int, expansion: int = EXPANSION) -> None:
             f"its {describe_size(declared)} of pixels need {describe_size(COPIES * declared)} of memory but "
             f"{describe_size(available)} are free; cut it into parts"
         )
+
+
+def check_padding(declared: int, stored: int) -> None:
+    """Refuse a file of `stored` bytes that is far larger than its image of `declared` bytes, before it is read."""
+    if stored > 2 * declared + ROOM:  # packed pixels may be larger than plain ones, but not twice
+        raise ImageFileError(
+            f"it is a file of {describe_size(stored)} but its image has {describe_size(declared)}; save the image alone"
+        )
+
+
+def read_content(path: Path, measure: Callable[[bytes], int]) -> bytes:
+    """The bytes of a file; of a large one not before `measure` has found, by its beginning, how large its image is."""
+    with path.open("rb") as file:
+        stored = os.fstat(file.fileno()).st_size
+        if stored > ROOM:
+            check_padding(measure(file.read(ROOM)), stored)
+            file.seek(0)
+        return file.read()
 
 
 def check_inflated(data: bytes, expected: int, *, raw: bool = False) -> None:

@@ -6,6 +6,7 @@ The result is a derived image: it gets an identity of its own, made from that of
 from __future__ import annotations
 
 import math
+from io import BytesIO
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,12 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatprior.errors import ImageFileError, OutputFileError
-from heatprior.images.decoding import COPIES, available_memory, check_inflated, check_size
+from heatprior.images.decoding import COPIES, ROOM, available_memory, check_inflated, check_padding, check_size
 from heatprior.images.model import ImageFile, Scale, find_missing
 
 GREY = ("MONOCHROME1", "MONOCHROME2")
 HALVED = "YBR_FULL_422"  # with half as many colours as brightnesses
 COLOUR = ("RGB", "YBR_FULL", HALVED, "YBR_ICT", "YBR_RCT")
+SIDES = ("NumberOfFrames", "Rows", "Columns", "SamplesPerPixel")
 PREAMBLE = 132  # bytes, "DICM" included
 MOST_INFLATED = 1 << 32  # bytes, where the system does not say what memory is free
 
@@ -35,6 +37,7 @@ def read(path: Path) -> ImageFile:
     import pydicom  # noqa: PLC0415 (an extra, and slow to import)
 
     _check_deflated(path)
+    _check_length(path)
     about = pydicom.dcmread(path)
     kind = str(about.get("PhotometricInterpretation", "none"))
     if "PixelData" not in about:
@@ -45,10 +48,9 @@ def read(path: Path) -> ImageFile:
     if bits not in (8, 16, 32) or not 0 < used <= bits:
         raise ImageFileError(f"it has {bits} bits per pixel, {used} used; expected 8, 16 or 32")
     dtype = np.dtype(f"{'i' if about.PixelRepresentation else 'u'}{bits // 8}")
-    shape = [int(about.get(name) or 1) for name in ("NumberOfFrames", "Rows", "Columns", "SamplesPerPixel")]
     syntax = about.file_meta.TransferSyntaxUID
     plain = not (syntax.is_compressed or syntax.is_deflated)
-    declared = math.prod(shape) * dtype.itemsize
+    declared = _samples(about) * dtype.itemsize
     if plain and kind == HALVED:
         declared = declared * 2 // 3
     check_size(declared, path.stat().st_size, *([1] if plain else []))
@@ -71,7 +73,7 @@ def read(path: Path) -> ImageFile:
     return ImageFile(path, pixels, colour, None, native=Origin(path.resolve(), scale), missing=missing)
 
 
-def write(path: Path, pixels: NDArray[Any], like: ImageFile) -> NDArray[Any] | None:
+def write(path: Path, pixels: NDArray[Any], like: ImageFile) -> NDArray[Any]:
     """Write `pixels`, uncompressed, under the header of the file that `like` came from."""
     import pydicom  # noqa: PLC0415
 
@@ -96,10 +98,7 @@ def write(path: Path, pixels: NDArray[Any], like: ImageFile) -> NDArray[Any] | N
     if any(element.VR is None for element in about.values()):  # of files that are not encoded as they say, too
         list(about.iterall())  # looks up what each element is
     about.save_as(path, little_endian=little, implicit_vr=False, enforce_file_format=True, overwrite=True)
-    if scale.values_dtype.kind == "f":
-        kept = np.ascontiguousarray(scale.values(stored))
-        return kept if like.missing is None else like.missing.blank(kept)
-    return None
+    return scale.read_back(stored, like.missing)
 
 
 def _decode(about: Any) -> NDArray[Any]:
@@ -134,6 +133,25 @@ def _check_deflated(path: Path) -> None:
             check_inflated(file.read(), MOST_INFLATED if free is None else free // COPIES, raw=True)
         except ImageFileError:
             raise ImageFileError("it inflates to more than memory holds; cut it into parts") from None
+
+
+def _check_length(path: Path) -> None:
+    """Refuse a large file whose image is small, before pydicom reads all of it."""
+    import pydicom  # noqa: PLC0415
+
+    stored = path.stat().st_size
+    if stored <= ROOM:
+        return
+    with path.open("rb") as file:
+        head = BytesIO(file.read(ROOM))
+    about = pydicom.dcmread(head, stop_before_pixels=True, specific_tags=["BitsAllocated", *SIDES])
+    if not about.file_meta.TransferSyntaxUID.is_deflated:
+        check_padding(_samples(about) * int(about.BitsAllocated) // 8, stored)
+
+
+def _samples(about: Any) -> int:
+    """How many numbers the header declares."""
+    return math.prod(int(about.get(name) or 1) for name in SIDES)
 
 
 def _derive(about: Any) -> None:

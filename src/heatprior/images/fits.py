@@ -7,21 +7,23 @@ from __future__ import annotations
 
 import math
 import re
-from mmap import ACCESS_READ, mmap
+import shutil
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from heatprior.errors import ImageFileError, OutputFileError
-from heatprior.images.decoding import check_size
+from heatprior.images.decoding import ROOM, check_size, describe_size
 from heatprior.images.model import ImageFile, Scale, find_missing
 
 TYPES = {8: ">u1", 16: ">i2", 32: ">i4", -32: ">f4", -64: ">f8"}  # by BITPIX
-CARD = 80  # bytes of a line of a header
-LENGTHS = re.compile(rb"(NAXIS[0-9]{0,3}|PCOUNT|GCOUNT) *= *([+-]?[0-9]{1,70})", re.IGNORECASE)
+CARD, BLOCK = 80, 2880  # bytes of a line of a header, and of what all lengths are multiples of
+LENGTHS = re.compile(rb"(BITPIX|NAXIS[0-9]{0,3}|PCOUNT|GCOUNT) *= *([+-]?[0-9]{1,70})", re.IGNORECASE)
 MOST_AXES = 999
+MOST_PARTS = 1000
+LONGEST_HEADER = 1000 * BLOCK
 CHECKSUMS = ("CHECKSUM", "DATASUM")
 
 
@@ -37,7 +39,7 @@ def read(path: Path) -> ImageFile:
     """Read the only image of the file."""
     from astropy.io import fits  # noqa: PLC0415 (an extra, and slow to import)
 
-    _check_lengths(path)
+    _check_parts(path)
     with fits.open(path, memmap=False, lazy_load_hdus=False, do_not_scale_image_data=True) as parts:
         number, header = _find_image(parts)
         scale = Scale.of(
@@ -62,32 +64,80 @@ def write(path: Path, pixels: NDArray[Any], like: ImageFile) -> NDArray[Any] | N
     origin, number, scale = like.native
     stored = scale.encode(pixels)
     try:
-        with fits.open(origin, memmap=False, do_not_scale_image_data=True) as parts:
-            place = parts[number].fileinfo()["datLoc"]
-            content = bytearray(origin.read_bytes())
-            content[place : place + stored.nbytes] = stored.tobytes()
-            sums = any(name in parts[number].header for name in CHECKSUMS)
+        shutil.copyfile(origin, path)
     except FileNotFoundError as error:
         raise OutputFileError(f"{origin} is gone; its copy was to hold the result") from error
-    path.write_bytes(content)
+    with fits.open(path, memmap=False, do_not_scale_image_data=True) as parts:
+        place = parts[number].fileinfo()["datLoc"]
+        sums = any(name in parts[number].header for name in CHECKSUMS)
+    with path.open("r+b") as file:
+        file.seek(place)
+        file.write(stored.tobytes())
     if sums:
         with fits.open(path, mode="update", memmap=False, do_not_scale_image_data=True) as parts:
             parts[number].add_checksum()
-    if scale.values_dtype.kind == "f" and scale.dtype.kind != "f":
-        kept = np.ascontiguousarray(scale.values(stored))
-        return kept if like.missing is None else like.missing.blank(kept)
+    return scale.read_back(stored, like.missing)
+
+
+def _check_parts(path: Path) -> None:
+    """Refuse what astropy would not come to the end of: lengths below zero, which lead backwards, and a long rest."""
+    with path.open("rb") as file:
+        stored = path.stat().st_size
+        if stored <= ROOM:
+            _find_lengths(file.read())
+            return
+        for _ in range(MOST_PARTS):
+            header = _read_header(file)
+            if header is None:
+                break
+            file.seek(_padded(_length_of_data(header)), 1)
+        parts = file.tell()
+    if stored > parts + ROOM:
+        raise ImageFileError(
+            f"it is a file of {describe_size(stored)} but its parts have {describe_size(parts)}; save the image alone"
+        )
+
+
+def _read_header(file: BinaryIO) -> bytes | None:
+    """The next header; None, and the file as it was, if there is none."""
+    start, header = file.tell(), b""
+    while len(header) < LONGEST_HEADER and len(block := file.read(BLOCK)) == BLOCK:
+        header += block
+        if not header.startswith((b"SIMPLE  =", b"XTENSION=")):
+            break
+        if any(block[place : place + 8].rstrip() == b"END" for place in range(0, BLOCK, CARD)):
+            return header
+    file.seek(start)
     return None
 
 
-def _check_lengths(path: Path) -> None:
-    """Refuse headers over which astropy would not end: a billion axes, or lengths below zero, which lead backwards."""
-    with path.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as content:
-        for found in LENGTHS.finditer(content):
-            name, value = found[1].decode().upper(), int(found[2])
-            if found.start() % CARD == 0 and (value < 0 or (name == "NAXIS" and value > MOST_AXES)):
-                raise ImageFileError(
-                    f"its {name} is {value}; expected no less than 0, and at most {MOST_AXES} axes; get a fresh copy"
-                )
+def _length_of_data(header: bytes) -> int:
+    """Bytes behind a header: |BITPIX| / 8 · GCOUNT · (PCOUNT + NAXIS1 · NAXIS2 ⋯)."""
+    found = _find_lengths(header)
+    sides = [found.get(f"NAXIS{axis}", 0) for axis in range(1, found.get("NAXIS", 0) + 1)]
+    if len(sides) > 1 and sides[0] == 0:  # random groups
+        sides = sides[1:]
+    pixels = math.prod(sides) if sides else 0
+    return abs(found.get("BITPIX", 8)) // 8 * found.get("GCOUNT", 1) * (found.get("PCOUNT", 0) + pixels)
+
+
+def _find_lengths(content: bytes) -> dict[str, int]:
+    """The first of the lengths of each name; ones that cannot be are refused."""
+    lengths: dict[str, int] = {}
+    for found in LENGTHS.finditer(content):
+        name, value = found[1].decode().upper(), int(found[2])
+        if found.start() % CARD:
+            continue
+        if (value < 0 and name != "BITPIX") or (name == "NAXIS" and value > MOST_AXES):
+            raise ImageFileError(
+                f"its {name} is {value}; expected no less than 0, and at most {MOST_AXES} axes; get a fresh copy"
+            )
+        lengths.setdefault(name, value)
+    return lengths
+
+
+def _padded(length: int) -> int:
+    return -(-length // BLOCK) * BLOCK
 
 
 def _find_image(parts: Any) -> tuple[int, Any]:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatprior.errors import ImageFileError
-from heatprior.images.decoding import open_image, read_metadata
+from heatprior.images.decoding import open_image, read_content, read_metadata
 from heatprior.images.model import ImageFile, Metadata
 
 QUALITY = 95
@@ -35,7 +35,7 @@ class Segments(NamedTuple):
 
 def read(path: Path) -> ImageFile:
     """Read a JPEG; its segments of metadata are in `native`."""
-    content = path.read_bytes()
+    content = read_content(path, _size)
     with open_image(content, "JPEG", 3 * EXPANSION) as image:  # the first of several pictures is the picture
         metadata = read_metadata(image.info)
         kept = tuple(_select_segments(content, metadata))
@@ -61,6 +61,12 @@ def write(path: Path, pixels: NDArray[Any], like: ImageFile) -> None:
         bare = (segment for marker, segment in segments if marker not in APPLICATIONS)
         content = b"".join([content[:2], *like.native.kept, *bare, content[scan:]])
     path.write_bytes(content)
+
+
+def _size(content: bytes) -> int:
+    """Bytes of the pixels, by the beginning of a file."""
+    with open_image(content, "JPEG", 3 * EXPANSION) as image:
+        return int(image.width * image.height * len(image.getbands()))
 
 
 def _select_segments(content: bytes, metadata: Metadata) -> Iterator[bytes]:

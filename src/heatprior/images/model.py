@@ -258,11 +258,17 @@ class Scale(NamedTuple):
     def encode(self, values: NDArray[Any]) -> NDArray[Any]:
         """The numbers that can be stored nearest to `values`."""
         if self.slope == 1 and self.intercept == 0 and values.dtype == self.dtype.newbyteorder("="):
-            return values.astype(self.dtype, copy=False)
+            fits = self.dtype.kind == "f" or self.high - self.low == np.iinfo(self.dtype).max - np.iinfo(self.dtype).min
+            return (values if fits else np.clip(values, self.low, self.high)).astype(self.dtype, copy=False)
         numbers = (values.astype(np.float64) - self.intercept) / self.slope
         if self.dtype.kind == "f":
             return numbers.astype(self.dtype)
         return np.rint(np.clip(np.nan_to_num(numbers), self.low, self.high)).astype(self.dtype)
+
+    def read_back(self, stored: NDArray[Any], missing: Missing | None) -> NDArray[Any]:
+        """What a reader will make of stored numbers."""
+        values = np.ascontiguousarray(self.values(stored))
+        return values if missing is None else missing.blank(values)
 
     def number(self, value: float) -> float:
         """The value of one stored number."""

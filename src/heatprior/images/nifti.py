@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import gzip
 import math
-from io import BytesIO
+import zlib
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from heatprior.errors import ImageFileError
-from heatprior.images.decoding import check_size
+from heatprior.images.decoding import CHUNK, check_padding, check_size
 from heatprior.images.model import ImageFile, Scale, check_type, find_missing
 
 GZIP = b"\x1f\x8b"
 EXPANSION = 1032  # of deflate
-LONGEST_HEADER = 1 << 20  # extensions included
+WITH_HEADER = 16 + zlib.MAX_WBITS  # how zlib is told that data are those of gzip
+SHORTEST = 540  # bytes of the longer header without extensions
+LONGEST_REST = 1 << 20  # of what is behind a volume
 
 
 class Origin(NamedTuple):
@@ -30,9 +32,7 @@ class Origin(NamedTuple):
 
 def read(path: Path) -> ImageFile:
     """Read a volume in its units; x is the column of a slice, y its row."""
-    content = path.read_bytes()
-    if content.startswith(GZIP):
-        content = _unpack(content)
+    content = _read_content(path)
     header = _header(content)
     size, start = _size(header), int(header.get_data_offset())
     check_size(size, len(content) - start, expansion=1)
@@ -48,7 +48,7 @@ def read(path: Path) -> ImageFile:
     return ImageFile(path, pixels, False, native=origin, missing=missing)
 
 
-def write(path: Path, pixels: NDArray[Any], like: ImageFile) -> NDArray[Any] | None:
+def write(path: Path, pixels: NDArray[Any], like: ImageFile) -> NDArray[Any]:
     """Write `pixels` under the header of the file that `like` came from, or under a plain one."""
     import nibabel  # noqa: PLC0415 (an extra, and slow to import)
 
@@ -61,26 +61,48 @@ def write(path: Path, pixels: NDArray[Any], like: ImageFile) -> NDArray[Any] | N
         stored = pixels
         content = nibabel.Nifti1Image(pixels.T, np.eye(4)).to_bytes()
     path.write_bytes(gzip.compress(content, 6, mtime=0) if path.suffix.lower() == ".gz" else content)
-    if scale.values_dtype.kind == "f" and scale.dtype.kind != "f":
-        return np.array(scale.values(stored))
-    return None
+    return scale.read_back(stored, like.missing)
 
 
-def _unpack(content: bytes) -> bytes:
-    """Decompress a file, no further than its header announces."""
-    with gzip.open(BytesIO(content)) as file:
-        header = _header(file.read(LONGEST_HEADER))
-        whole = _size(header) + int(header.get_data_offset())
-        check_size(whole, len(content), EXPANSION)
+def _read_content(path: Path) -> bytes:
+    """The bytes of a file, unpacked if need be; of a large one not before its header has told how large its volume is."""
+    stored = path.stat().st_size
+    with path.open("rb") as file:
+        packed = file.read(2) == GZIP
         file.seek(0)
-        return file.read(whole + LONGEST_HEADER)
+        header = _header(_unpack(file, SHORTEST) if packed else file.read(SHORTEST))
+        announced = _size(header) + int(header.get_data_offset())
+        check_padding(announced, stored)
+        file.seek(0)
+        if not packed:
+            return file.read()
+        check_size(announced, stored, EXPANSION)
+        return _unpack(file, announced + LONGEST_REST)
+
+
+def _unpack(file: BinaryIO, most: int) -> bytes:
+    """The first bytes of a packed file, which may be packed in several parts, and padded with zeros."""
+    pieces, total, done = [], 0, False
+    inflater, data = zlib.decompressobj(WITH_HEADER), file.read(CHUNK)
+    while data and total < most:
+        pieces.append(inflater.decompress(data, most - total))
+        total += len(pieces[-1])
+        data, done = inflater.unconsumed_tail, inflater.eof
+        if done:
+            data = inflater.unused_data.lstrip(b"\0")
+            inflater = zlib.decompressobj(WITH_HEADER)
+        while not data and (more := file.read(CHUNK)):
+            data = more.lstrip(b"\0") if done else more
+    if total < most and not done:
+        raise ImageFileError("it is cut short; get a fresh copy")
+    return b"".join(pieces)
 
 
 def _header(content: bytes) -> Any:
     import nibabel  # noqa: PLC0415
 
     kind = nibabel.Nifti2Header if b"n+2\0" in content[:16] else nibabel.Nifti1Header
-    header = kind.from_fileobj(BytesIO(content), check=False)
+    header = kind(content[: kind.sizeof_hdr], check=False)
     if not header.is_single:
         raise ImageFileError("its pixels are in another file (.img); save it as one")
     return header

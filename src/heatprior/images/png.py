@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatprior.errors import ImageFileError
-from heatprior.images.decoding import EXIF, is_exif, is_profile, open_image, read_metadata
+from heatprior.images.decoding import EXIF, is_exif, is_profile, open_image, read_content, read_metadata
 from heatprior.images.model import ImageFile, Metadata, split_samples
 
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
@@ -42,7 +42,7 @@ class Chunks(NamedTuple):
 
 def read(path: Path) -> ImageFile:
     """Read a PNG; its chunks of metadata are in `native`."""
-    content = path.read_bytes()
+    content = read_content(path, _size)
     with open_image(content, "PNG", EXPANSION, sample=1 if content[DEPTH] <= 8 else 2) as image:
         samples = _read_samples(content, image)
         metadata = read_metadata(image.info)
@@ -67,6 +67,12 @@ def write(path: Path, pixels: NDArray[Any], like: ImageFile) -> None:
                 _put(file, b"IDAT", packed)
         _put(file, b"IDAT", packer.flush())
         _put(file, b"IEND", b"")
+
+
+def _size(content: bytes) -> int:
+    """Bytes of the pixels that the header declares, with as many samples as a pixel can have."""
+    width, height, depth = struct.unpack_from(">IIB", content, DEPTH - 8)
+    return int(width * height) * 4 * (1 if depth <= 8 else 2)
 
 
 def _read_samples(content: bytes, image: Any) -> NDArray[Any]:
