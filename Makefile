@@ -5,12 +5,15 @@ BIN := $(VENV)/bin
 # Installed first where torch is tested, so that no other build of it is pulled along.
 TORCH ?= torch==2.13.0
 
-OLDEST := numba==0.61.0 numpy==1.26.4 scipy==1.13.1  # the lower bounds of pyproject.toml
+# Where each step leaves what came of its tests: .ci/outcomes.py judges them together.
+OUTCOMES = HEATPRIOR_OUTCOMES=out/outcomes/$@.json
+# All extras but torch, whose oldest build brings gigabytes of CUDA.
+LOWEST := formats,app,large,test
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo paper test quick test-app test-napari test-large test-torch test-deepinv oldest check docs wheel bench fuzz kills baseline clean same-python with-torch with-deepinv
+.PHONY: help demo paper test quick test-app test-napari test-large test-torch test-deepinv oldest check docs wheel bench fuzz kills baseline clean same-python with-extras with-torch with-deepinv
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -22,29 +25,29 @@ paper: $(VENV)/installed-base ## Make every figure and table of the paper and ju
 	$(BIN)/python -m paper $(ARGS)
 
 test: $(VENV)/installed-test ## Run the tests on all cores (ARGS="-k name" is handed to pytest)
-	$(BIN)/python -m pytest -n auto --dist worksteal $(ARGS)
+	$(OUTCOMES) $(BIN)/python -m pytest -n auto --dist worksteal $(ARGS)
 
 QUICK := tests/test_laws.py tests/test_quality.py tests/test_architecture.py tests/restoration/test_denoise.py
 quick: $(VENV)/installed-test ## Run the laws and the main paths, in less than a minute
 	$(BIN)/python -m pytest -n auto --dist worksteal $(QUICK) $(ARGS)
 
-test-torch: ## Run the tests of heatprior.torch in an environment of their own
+test-torch: ## Run the tests of heatprior.torch, and those that compare with torch, in an environment of their own
 	@$(MAKE) --no-print-directory VENV=.venv-torch with-torch
-	.venv-torch/bin/python -m pytest -n auto --dist worksteal tests/torch_modules $(ARGS)
+	$(OUTCOMES) .venv-torch/bin/python -m pytest -n auto --dist worksteal tests/torch_modules tests/learning/test_score_matching.py $(ARGS)
 
-test-deepinv: ## Run the tests of heatprior.deepinv in an environment of their own
-	@$(MAKE) --no-print-directory VENV=.venv-deepinv with-deepinv
-	.venv-deepinv/bin/python -m pytest -n auto --dist worksteal tests/deepinv_bridge $(ARGS)
+test-deepinv: ## Run the tests of heatprior.deepinv in the environment of torch
+	@$(MAKE) --no-print-directory VENV=.venv-torch with-deepinv
+	$(OUTCOMES) .venv-torch/bin/python -m pytest -n auto --dist worksteal tests/deepinv_bridge $(ARGS)
 
-oldest: ## Run the tests of the kernels with the oldest numba, numpy and scipy that are allowed
-	@$(MAKE) --no-print-directory VENV=.venv-oldest .venv-oldest/installed-test
-	@.venv-oldest/bin/python -m pip install --quiet --disable-pip-version-check $(OLDEST)
-	.venv-oldest/bin/python -m pytest -n auto tests/kernels $(ARGS)
+oldest: ## Run the kernels, the command line, formats, stores and the page with the lowest versions that are allowed
+	@$(MAKE) --no-print-directory VENV=.venv-oldest .venv-oldest/lowest
+	.venv-oldest/bin/python -m pytest -n auto --dist worksteal tests/kernels tests/cli tests/images tests/large tests/app \
+		tests/test_files.py tests/test_images.py tests/test_store.py tests/test_store_saving.py $(ARGS)
 
-# An environment of its own: dask and zarr must not be what the rest leans on.
-test-large: ## Run the tests of dask arrays and zarr stores
-	@$(MAKE) --no-print-directory VENV=.venv-large .venv-large/installed-large,test
-	.venv-large/bin/python -m pytest tests/large tests/restoration/test_pipeline.py $(ARGS)
+# An environment of its own: what extras bring must not be what the rest leans on.
+WITH_EXTRAS := tests/large tests/images tests/restoration/test_pipeline.py tests/restoration/test_restore.py tests/priors/test_wavelet.py
+test-large: with-extras ## Run the tests of dask arrays, zarr stores, FITS, DICOM and NIfTI, and those that compare with other packages
+	$(OUTCOMES) .venv-large/bin/python -m pytest $(WITH_EXTRAS) $(ARGS)
 
 test-app: ## Test the page in a real Chromium, in an environment of its own
 	@tests/browser/run "$(PYTHON)" $(ARGS)
@@ -74,11 +77,11 @@ wheel: ## Build wheel and source archive, check them, and denoise with the wheel
 	cp examples/demo.py out/wheel && cd out/wheel && bin/python demo.py shown
 	@ls -l dist
 
-fuzz: $(VENV)/installed-test ## Give mutated files and odd arguments to the command line for a minute (SECONDS=600)
-	$(BIN)/python -m fuzz --seconds $(or $(SECONDS),60)
+fuzz: with-extras ## Give mutated files and odd arguments to the command line for a minute (SECONDS=600)
+	.venv-large/bin/python -m fuzz --seconds $(or $(SECONDS),60)
 
-kills: $(VENV)/installed-test ## Kill denoising and training at random moments (KILLS=200)
-	$(BIN)/python -m fuzz.kills $(or $(KILLS),200)
+kills: with-extras ## Kill denoising and training at random moments (KILLS=200)
+	.venv-large/bin/python -m fuzz.kills $(or $(KILLS),200)
 
 # The compiler, the BLAS and numpy held to what every x86-64 processor has; compiled code goes to a folder of its own.
 DISPATCHED := import numpy; print(*getattr(numpy, "_core", numpy.core)._multiarray_umath.__cpu_dispatch__)
@@ -91,7 +94,7 @@ bench: $(VENV)/installed-bench ## Measure speed and memory
 	$(BIN)/python benchmarks/run.py
 
 clean: ## Remove the virtual environments, caches and outputs
-	rm -rf $(VENV) .venv-app .venv-napari .venv-large .venv-torch .venv-deepinv .venv-oldest .venv-docs docs/generated out build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) .venv-app .venv-napari .venv-large .venv-torch .venv-oldest .venv-docs docs/generated out build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find src paper tests plugins benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
 # One empty file for each set of extras that is installed; a newer pyproject.toml asks for it again.
@@ -100,6 +103,15 @@ $(VENV)/installed-%: pyproject.toml $(VENV)/made | same-python
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.$(if $(filter-out base,$*),[$*])' \
 		|| { echo "make: pip could not install heatprior (see above); is there a network?" >&2; exit 1; }
 	@touch $@
+
+$(VENV)/lowest: pyproject.toml $(VENV)/made | same-python
+	@echo "Installing heatprior with the lowest versions that it allows into $(VENV); the first time takes a minute or two"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$(LOWEST)]' \
+		$$($(BIN)/python .ci/lower_bounds.py $(LOWEST))
+	@touch $@
+
+with-extras:
+	@$(MAKE) --no-print-directory VENV=.venv-large .venv-large/installed-formats,large,oracles,test
 
 with-torch: $(VENV)/torch $(VENV)/installed-test
 
