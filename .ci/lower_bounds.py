@@ -25,4 +25,4 @@ def find_pins(project: dict, extras: str = "") -> list[str]:
 
 
 if __name__ == "__main__":
-    print(*find_pins(tomllib.loads(PROJECT.read_text())["project"], *sys.argv[1:]), sep="\n")
+    print(*find_pins(tomllib.loads(PROJECT.read_text("utf-8"))["project"], *sys.argv[1:]), sep="\n")

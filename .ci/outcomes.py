@@ -40,7 +40,9 @@ def find_faults(steps: Iterable[dict[str, str]], modules: Iterable[str], excused
 
 def main() -> int:
     """Judge what the steps wrote; 1 if there is a fault."""
-    steps = {path.stem: json.loads(path.read_text()) for path in sorted((ROOT / "out" / "outcomes").glob("*.json"))}
+    steps = {
+        path.stem: json.loads(path.read_text("utf-8")) for path in sorted((ROOT / "out" / "outcomes").glob("*.json"))
+    }
     modules = [str(path.relative_to(ROOT)) for path in (ROOT / "tests").rglob("test_*.py")]
     faults = find_faults(steps.values(), modules, EXCUSED)
     print(*faults, sep="\n", end="\n" * bool(faults))

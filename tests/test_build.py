@@ -24,7 +24,7 @@ def test_lower_bounds_are_those_of_all_dependencies_and_of_extras_within_extras(
 
 
 def test_every_dependency_and_extra_that_users_install_has_a_lower_bound():
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     assert len(find_pins(project)) == len(project["dependencies"])
     for extra in ("fits", "dicom", "nifti", "app", "torch", "large", "test", "oracles"):
         assert len(find_pins(project, extra)) - len(find_pins(project)) == len(project["optional-dependencies"][extra])

@@ -65,7 +65,7 @@ def write(path: Path, pixels: NDArray[Any], like: ImageFile) -> NDArray[Any]:
 
 
 def _read_content(path: Path) -> bytes:
-    """The bytes of a file, unpacked if need be; of a large one not before its header has told how large its volume is."""
+    """The bytes of a file, unpacked if need be, but first the header alone, which tells how large its volume is."""
     stored = path.stat().st_size
     with path.open("rb") as file:
         packed = file.read(2) == GZIP
