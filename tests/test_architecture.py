@@ -38,7 +38,7 @@ MAY_IMPORT = {
     "restoration": BOTTOM | {"kernels", "noise_value", "priors", "zoo", "images", "data", "border", "noise"},
 }
 MAY_IMPORT["torch"] = BOTTOM | {"kernels", "noise_value", "priors", "zoo", "border", "restoration"}
-MAY_IMPORT["deepinv"] = BOTTOM | {"border", "torch"}
+MAY_IMPORT["deepinv"] = BOTTOM | {"border", "noise", "torch"}
 MAY_IMPORT["large"] = MAY_IMPORT["restoration"] | {"restoration", "version"}
 EVERYTHING_BELOW = set(MAY_IMPORT) - {"torch", "deepinv"}  # nothing else knows of these: they need an extra
 MAY_IMPORT["heatprior"] = EVERYTHING_BELOW  # the package itself: the public names

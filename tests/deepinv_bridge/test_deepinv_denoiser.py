@@ -7,6 +7,7 @@ import torch
 from skimage import data
 from skimage.transform import resize
 
+import heatprior as hp
 import heatprior.deepinv as hd
 import heatprior.torch as ht
 from heatprior import InvalidInputError
@@ -121,3 +122,26 @@ def test_what_makes_no_sense_is_refused():
         InvalidInputError, match=r"^sigma has shape \(1, 1, 64, 64\); a density has one noise level for"
     ):
         denoiser("wavelet-density", "posterior")(torch.zeros(1, 1, 64, 64), torch.ones(64, 64))
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+def test_noise_levels_are_estimated_as_deepinv_does(channels):
+    """deepinv: test_noise_level_estimators; one number for each image, near the truth, of the type of the images."""
+    x = photographs()[:2, :channels]
+    sigma = torch.tensor([0.05, 0.15])
+    y = x + sigma[:, None, None, None] * torch.randn(x.shape, generator=torch.Generator().manual_seed(0))
+    found = hd.NoiseEstimator()(y)
+    assert found.shape == (2,)
+    assert found.dtype == y.dtype
+    torch.testing.assert_close(found, sigma, rtol=0.15, atol=0.0)
+    assert not torch.allclose(hd.NoiseEstimator()(x), sigma, rtol=0.15)
+    with pytest.raises(InvalidInputError, match="expected \\(B, C, H, W\\)"):
+        hd.NoiseEstimator()(y[0])
+
+
+def test_colours_are_denoised_as_the_library_denoises_them():
+    y = photographs()[:1] + 0.1 * torch.randn(1, 3, 64, 64, generator=torch.Generator().manual_seed(0))
+    expected = hp.denoise(y[0].numpy(), 0.1, prior="mixture", channel_axis=0, white=1.0)
+    np.testing.assert_array_equal(denoiser("mixture")(y, 0.1)[0].numpy(), expected)
+    alone = torch.cat([denoiser("mixture")(y[:, c : c + 1], 0.1) for c in range(3)], dim=1)
+    assert (alone[0].numpy() - expected).std() > 1e-3  # channel by channel is another result

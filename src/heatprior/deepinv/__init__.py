@@ -3,7 +3,8 @@
     denoiser = heatprior.deepinv.Denoiser("mixture")
     model = deepinv.optim.HQS(data_fidelity=L2(), prior=PnP(denoiser=denoiser), ...)
 
-Needs the extra: pip install 'heatprior[deepinv]'. See docs/torch.md for what is exact and what is not.
+`NoiseEstimator` says how much noise there is. Needs the extra: pip install 'heatprior[deepinv]'. See docs/torch.md for
+what is exact and what is not.
 """
 
 from __future__ import annotations
@@ -20,11 +21,12 @@ from torch import Tensor
 
 from heatprior.border.colour import COLOUR
 from heatprior.errors import InvalidInputError
+from heatprior.noise.levels import estimate_sigma
 from heatprior.torch import PriorModule, load
 from heatprior.torch.averaging import sum_changes
 from heatprior.torch.module import as_levels, check_images
 
-__all__ = ["Denoiser", "Prior"]
+__all__ = ["Denoiser", "NoiseEstimator", "Prior"]
 
 
 POSTERIOR = "posterior"
@@ -69,6 +71,25 @@ class Denoiser(deepinv.models.Denoiser):
                 f"that of {size}×{size} patches; give patches, a wavelet prior, or leave out steps"
             )
         return images + squares * self.prior.score(images.flatten(1), sigma).view_as(images)
+
+
+class NoiseEstimator(torch.nn.Module):
+    """How much white noise images have, as deepinv's own estimators say it: `heatprior.estimate_sigma` of each.
+
+    A prior, by name or path, says what images are like. The result has no gradient.
+    """
+
+    def __init__(self, prior: str | PathLike[str] = "patch7") -> None:
+        super().__init__()
+        self.prior = prior
+
+    def forward(self, x: Tensor) -> Tensor:
+        """The standard deviation of the noise of images (B, C, H, W), one for all channels of each: (B,)."""
+        if x.ndim != 4:
+            raise InvalidInputError(f"the images have shape {tuple(x.shape)}; expected (B, C, H, W)")
+        level = estimate_sigma(x.detach().cpu().double().numpy(), prior=self.prior, white=1.0)
+        sigma = np.sqrt(np.square(level.sigma).mean(axis=1))
+        return torch.as_tensor(sigma, dtype=x.dtype, device=x.device)
 
 
 ROWS = 16  # of patches whose densities are in memory at once
