@@ -120,6 +120,23 @@ def test_channels_in_blocks_of_their_own_have_their_own_noise(chunks):
     )
 
 
+@pytest.mark.parametrize("in_colour", [False, True])
+@pytest.mark.parametrize("dtype", [np.float32, np.uint8])
+def test_hot_pixels_are_filled_in_as_in_the_whole_image(dtype, in_colour):
+    rng = np.random.default_rng(7)
+    shape = (3, 150, 170) if in_colour else (2, 150, 170)
+    image = rng.normal(100, 8, shape).astype(dtype)
+    image[0, ::37, ::41] = image[1, 63:65, 64] = 255  # at the edges of blocks, too, and some that are not alone
+    if dtype == np.float32:
+        image[0, 70:90, 70:90] = np.nan
+    options = {"quality": "fast", "channel_axis": 0 if in_colour else None, "white": 255.0}
+    whole = hp.denoise(image, 8.0, **options)
+    blocks = hp.denoise(da.from_array(image, chunks=(shape[0], 64, 64)), 8.0, **options)
+    np.testing.assert_array_equal(blocks.compute(), whole)
+    kept = hp.denoise(image, 8.0, keep_outliers=True, **options)
+    assert abs(float(kept[0, 37, 41]) - float(whole[0, 37, 41])) > 8.0
+
+
 def test_nothing_is_computed_before_it_is_asked_for():
     def read(_):
         raise AssertionError("read too early")

@@ -6,7 +6,7 @@ from skimage import data
 
 import heatprior as hp
 from heatprior.border.entry import enter
-from heatprior.noise.defects import NO_DEFECTS, Defects, mend
+from heatprior.noise.defects import NO_DEFECTS, Defects, holds_mosaic, join_mosaic, mend, split_mosaic
 
 RNG = np.random.default_rng(0)
 SHAPE = (192, 256)
@@ -167,3 +167,130 @@ def test_a_star_of_one_pixel_is_kept_if_asked_for():
     sky[60, 70] = 3000.0
     assert hp.denoise(sky, 5.0, quality="fast")[60, 70] < 130.0
     assert hp.denoise(sky, 5.0, quality="fast", keep_outliers=True)[60, 70] > 200.0
+
+
+def rms(values):
+    return float(np.sqrt(np.mean(np.square(values))))
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+def test_dead_lines_are_filled_in_from_both_sides(transposed):
+    spoilt = NOISY.copy()
+    spoilt[:, 30] = 0
+    spoilt[:, 120:122] = 255
+    entered, defects = mend(enter(spoilt.T if transposed else spoilt))
+    assert (defects.rows, defects.columns) == ((3, 0) if transposed else (0, 3))
+    mended = (entered.pixels.T if transposed else entered.pixels).astype(float)
+    np.testing.assert_allclose(mended[:, 30], (NOISY[:, 29].astype(float) + NOISY[:, 31]) / 2, atol=0.51)
+    assert rms(mended[:, 120:122] - CLEAN[:, 120:122]) < 3 * SIGMA
+    assert str(Defects(columns=1, rows=2)) == "1 dead column and 2 dead rows"
+
+
+COLUMNS = np.arange(SHAPE[1])
+OFFSETS = np.random.default_rng(3).standard_normal(SHAPE[1])
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+@pytest.mark.parametrize("part", [0.5, 1.0])
+def test_offsets_of_columns_or_rows_are_removed(part, transposed):
+    offsets = part * SIGMA * OFFSETS
+    striped = (CLEAN + SIGMA * NOISE + offsets).astype(np.float32)
+    entered, defects = mend(enter(striped.T if transposed else striped))
+    assert defects == Defects(stripes=1)
+    left = (entered.pixels.T if transposed else entered.pixels) - CLEAN - SIGMA * NOISE
+    assert rms(left) < 0.6 * rms(offsets)  # what varies slowly from column to column may be the picture's
+    result, other = (hp.denoise(striped, SIGMA, quality="fast", keep_outliers=kept) for kept in (False, True))
+    assert error(result) < 0.9 * error(other)
+    assert defects.describe_mending() == "stripes removed"
+
+
+def in_noise(pattern, sigma=5.0):
+    return (pattern * np.ones((SHAPE[0], 1)) + sigma * np.random.default_rng(4).standard_normal(SHAPE)).astype(
+        np.float32
+    )
+
+
+def with_column(image, value):
+    spoilt = image.copy()
+    spoilt[:, 50] = value
+    return spoilt
+
+
+NO_LINES = {
+    "drawn line": with_column(np.full(SHAPE, 200, np.uint8), 0),
+    "line in noise": as_bytes(with_column(np.full(SHAPE, 200.0), 20.0) + 5 * NOISE),
+    "frame": np.pad(NOISY[1:-1, 1:-1], 1),
+    "letterbox": np.pad(NOISY[:, 20:-20], ((0, 0), (20, 20))),
+    "wide bar": as_bytes(np.where(np.abs(COLUMNS - 90) < 3, 0, NOISY)),
+    "short line": np.where((COLUMNS == 90) & (np.arange(SHAPE[0]) < 150)[:, None], 0, NOISY).astype(np.uint8),
+    "edge": in_noise(np.where(COLUMNS < 100, 50, 150)),
+    "blinds": in_noise(np.where(COLUMNS // 7 % 2, 50, 150)),
+    "weak blinds": in_noise(np.where(COLUMNS // 7 % 2, 100, 105)),
+    "lines": in_noise(np.where(np.isin(COLUMNS, [20, 77, 78, 130, 201]), 180, 100)),
+    "grating": in_noise(100 + 10 * np.sin(2 * np.pi * COLUMNS / 9.3)),
+    "fine grating": in_noise(100 + 5 * np.sin(2 * np.pi * COLUMNS / 2.7)),
+    "slow grating": in_noise(100 + 10 * np.sin(2 * np.pi * COLUMNS / 40)),
+    "bricks": data.brick()[:192, :256],
+    "bar code": in_noise(np.where(OFFSETS > 0, 200, 50)),
+}
+
+
+@pytest.mark.parametrize("name", NO_LINES)
+def test_lines_of_the_picture_stay(name):
+    for image in (NO_LINES[name], NO_LINES[name].T):
+        assert found_in(image)[2:] == (0, 0, 0, 0)
+
+
+COLOURS = data.astronaut()[:161, :181].astype(np.float64)
+PATTERNS = {"RGGB": (0, 1, 1, 2), "BGGR": (2, 1, 1, 0), "GRBG": (1, 0, 2, 1), "GBRG": (1, 2, 0, 1)}
+
+
+def mosaic_of(colours, pattern):
+    found = np.empty(colours.shape[:2])
+    for place, colour in enumerate(PATTERNS[pattern]):
+        phase = (slice(place // 2, None, 2), slice(place % 2, None, 2))
+        found[phase] = colours[(*phase, colour)]
+    return found
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_a_mosaic_is_recognised_and_halves_come_back_as_they_were(pattern):
+    clean = mosaic_of(COLOURS, pattern)
+    noisy = as_bytes(clean + SIGMA * np.random.default_rng(5).standard_normal(clean.shape))
+    assert holds_mosaic(enter(noisy))
+    np.testing.assert_array_equal(join_mosaic(split_mosaic(noisy), noisy.shape), noisy)
+    gappy = noisy.astype(np.float32)
+    gappy[50:80, 60:90] = np.nan
+    assert holds_mosaic(enter(gappy))
+    gappy[::7] = np.nan
+    assert not holds_mosaic(enter(gappy))  # nothing is left to tell it from
+    grey = as_bytes(COLOURS.mean(axis=-1) + SIGMA * np.random.default_rng(5).standard_normal(clean.shape))
+    assert not holds_mosaic(enter(grey))
+
+
+@pytest.mark.parametrize("sigma", [None, SIGMA, "map"])
+def test_a_mosaic_is_denoised_colour_by_colour(sigma):
+    clean = mosaic_of(COLOURS, "RGGB")
+    noisy = as_bytes(clean + SIGMA * np.random.default_rng(5).standard_normal(clean.shape))
+    level = np.full(clean.shape, SIGMA) if sigma == "map" else sigma
+    result = hp.denoise(noisy, level, quality="fast")
+    assert result.shape == noisy.shape
+    assert rms(result - clean) < 0.85 * rms(noisy - clean)
+    if sigma == SIGMA:
+        found = hp.denoise(noisy, level, quality="fast", return_error=True)
+        np.testing.assert_array_equal(found.pixels, result)
+        assert found.error.shape == noisy.shape
+    if sigma is None:
+        report = hp.estimate_noise(noisy)
+        assert (report.defects.mosaic, report.sigma.shape, len(report.channels)) == (1, noisy.shape, 1)
+        assert str(report).endswith("Bayer mosaic")
+
+
+@pytest.mark.parametrize("name", ["checkerboard", "noisy checkerboard", "photograph", "white noise", "text", "stars"])
+def test_other_images_are_no_mosaics(name):
+    assert not holds_mosaic(enter(NOT_DEFECTS[name]))
+
+
+@pytest.mark.parametrize("name", ["brick", "grass", "gravel"])
+def test_fine_textures_are_no_mosaics(name):
+    assert not holds_mosaic(enter(getattr(data, name)()))

@@ -28,7 +28,7 @@ def describe_noise(noise: FrameNoise, full_scale: float | None = None) -> dict[s
     else:
         headline, sentences = f"σ ≈ {_format_level(sigma)} of {full}", [_describe_amount(part)]
     if report.defects:
-        sentences.append(f"{report.defects} found: {'it is' if sum(report.defects) == 1 else 'they are'} filled in.")
+        sentences.append(f"{report.defects.describe_mending().capitalize()}.")
     if noise.from_part:
         sentences.append("From the middle of the picture; the whole is being looked at.")
     elif not report.is_none:

@@ -136,7 +136,7 @@ def denoise(
             "--quality best": quality is Quality.best,
         }
         named = str(Path(prior).absolute()) if prior and Path(prior).is_file() else prior  # workers may be elsewhere
-        settings = Settings(quality=quality.value, prior=named, white=white)
+        settings = Settings(quality=quality.value, prior=named, white=white, keep_outliers=keep_outliers)
         _denoise_store(inputs, output, settings, sigma=sigma, workers=workers, force=bool(force), others=others)
         return
     if workers is not None:

@@ -28,8 +28,9 @@ from heatprior.border.pixels import (
 )
 from heatprior.border.scale import squares
 from heatprior.errors import InvalidInputError
-from heatprior.large.blocks import Levels, check_local, denoise_block
+from heatprior.large.blocks import Levels, check_local, denoise_block, reads_of_block
 from heatprior.large.samples import full_scale_of_squares, noise_of_squares
+from heatprior.noise.defects import places_of_rule, rule_of_squares
 from heatprior.noise.estimation import NoiseReport
 from heatprior.priors.protocol import DiffusedPrior
 from heatprior.restoration.denoising import Settings
@@ -73,7 +74,8 @@ def denoise(image: da.Array, sigma: ArrayLike | da.Array | None, settings: Setti
         cut = _Cut(levels)
     else:
         cut = _Cut.of(told, channels)
-    blocks = _blocks(channels, cut, delayed(pipeline, pure=False), pipeline, full, in_colour, alpha)
+    rules = () if settings.keep_outliers else _rules(channels, full)
+    blocks = _blocks(channels, cut, delayed(pipeline, pure=False), pipeline, full, in_colour, alpha, rules)
     clean = da.block(blocks)
     return clean[..., 0, :, :] if channel_axis is None else da.moveaxis(clean, -3, channel_axis)
 
@@ -140,7 +142,7 @@ def _cut_map(values: NDArray[Any], ends: Any, planes: tuple[slice, ...]) -> Leve
 
 
 def _blocks(
-    channels: da.Array, cut: _Cut, shared: Any, pipeline: Pipeline, full: Any, in_colour: bool, alpha: Any
+    channels: da.Array, cut: _Cut, shared: Any, pipeline: Pipeline, full: Any, in_colour: bool, alpha: Any, rules: Any
 ) -> list[Any]:
     """Every block of the result, nested as da.block takes them."""
     edges = [[0, *np.cumsum(lengths).tolist()] for lengths in channels.chunks]
@@ -150,8 +152,11 @@ def _blocks(
         if len(places) < channels.ndim:
             return [nest((*places, slice(*ends))) for ends in pairwise(edges[len(places)])]
         wanted = (places[-2], places[-1])
-        here = (*places[:-2], *pipeline.reads(wanted))
-        block = work(channels[here], cut.at(here), shared, wanted, white=full, in_colour=in_colour, alpha=alpha)
+        read, here = ((*places[:-2], *window) for window in (pipeline.reads(wanted), reads_of_block(pipeline, wanted)))
+        own = rules[places[-3]] if rules else ()
+        block = work(
+            channels[here], cut.at(read), shared, wanted, white=full, in_colour=in_colour, alpha=alpha, rules=own
+        )
         shape = tuple(place.stop - place.start for place in places)
         return da.from_delayed(block, shape, channels.dtype)
 
@@ -163,6 +168,13 @@ def _squares(channels: da.Array) -> list[list[da.Array]]:
     """Of every channel, squares spread over all planes of it."""
     places = squares((*channels.shape[:-3], *channels.shape[-2:]))
     return [[channels[..., c, :, :][place] for place in places] for c in range(channels.shape[-3])]
+
+
+def _rules(channels: da.Array, full: Any) -> list[Any]:
+    """By which hot and dead pixels of every channel are told, delayed: from squares, as in memory."""
+    planes = [channels[..., c, :, :] for c in range(channels.shape[-3])]
+    places, pixels = places_of_rule(planes[0].shape), int(channels.shape[-2]) * int(channels.shape[-1])
+    return [delayed(rule_of_squares)([plane[place] for place in places], full, pixels) for plane in planes]
 
 
 def _reports(channels: da.Array, noise: str, prior: Any, full: Any) -> Any:

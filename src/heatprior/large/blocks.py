@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -12,10 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatprior.arrays import FloatArray
-from heatprior.border.entry import Entered, Group, Index, noise_of_levels
+from heatprior.border.entry import Entered, Group, Index, as_type, noise_of_levels
 from heatprior.border.gaps import Window
-from heatprior.border.pixels import as_pixels
+from heatprior.border.pixels import as_pixels, in_unit_range
 from heatprior.kernels.threads import products_in_one_thread
+from heatprior.noise.defects import REACH, Rule, find_isolated
 from heatprior.noise_value import Noise
 from heatprior.restoration.pipeline import Pipeline
 from heatprior.restoration.pyramid import shift
@@ -52,6 +53,15 @@ class Levels:
         }
 
 
+def reads_of_block(pipeline: Pipeline, wanted: Window) -> Window:
+    """What has to be read for the pixels `wanted`: what the pipeline reads, and what tells outliers among that."""
+    rows, columns = (
+        slice(max(0, place.start - REACH), min(length, place.stop + REACH))
+        for place, length in zip(pipeline.reads(wanted), pipeline.shape, strict=True)
+    )
+    return rows, columns
+
+
 def denoise_block(
     channels: NDArray[Any],
     levels: Levels,
@@ -61,14 +71,18 @@ def denoise_block(
     white: float,
     in_colour: bool = False,
     alpha: bool = False,
+    rules: Sequence[Rule] = (),
 ) -> NDArray[Any]:
-    """The pixels `wanted` of channels (..., channels, h, w), of which what `pipeline.reads(wanted)` says is here.
+    """The pixels `wanted` of channels (..., channels, h, w), of which what `reads_of_block` says is here.
 
     As `hp.denoise` of the whole image, in type, units and bits. `in_colour` if the channels are those of one image,
-    not images by themselves; `alpha` if the last of them is transparency.
+    not images by themselves; `alpha` if the last of them is transparency. By the `rules`, one for each channel or one
+    for all, hot and dead pixels are filled in.
     """
-    pixels = as_pixels(channels)
-    inside = shift(wanted, pipeline.reads(wanted))
+    read = pipeline.reads(wanted)
+    here = shift(read, reads_of_block(pipeline, wanted))
+    pixels = _fill_outliers(as_pixels(channels), rules, white, colours=channels.shape[-3] - alpha)[(..., *here)]
+    inside = shift(wanted, read)
     if pixels.dtype.kind != "f" and pixels.min() == pixels.max():
         return pixels[(..., *inside)].copy()  # nothing to see: the noise that is estimated elsewhere is not here
     axis = pixels.ndim - 3 if in_colour else None
@@ -83,6 +97,20 @@ def denoise_block(
     with one_thread():
         clean = entered.apply(denoise_group, inside=inside)
     return clean if in_colour else np.moveaxis(clean, 0, -3)
+
+
+def _fill_outliers(pixels: NDArray[Any], rules: Sequence[Rule], white: float, *, colours: int) -> NDArray[Any]:
+    """Channels (..., channels, h, w) with hot and dead pixels filled in, as `mend` does it in a whole image."""
+    mended = pixels
+    for place in np.ndindex(pixels.shape[:-2] if rules else (0,)):
+        if place[-1] >= colours:
+            continue
+        rule = rules[place[-1] % len(rules)]
+        found = find_isolated(in_unit_range(pixels[place], white), *rule)
+        if len(found.rows):
+            mended = pixels.copy() if mended is pixels else mended
+            mended[place][found.rows, found.columns] = as_type(found.filled * np.float64(white), pixels.dtype)
+    return mended
 
 
 def _place(group: Group, channel: int, *, in_colour: bool) -> Index:

@@ -20,7 +20,7 @@ import numpy as np
 from heatprior.border.pixels import type_white
 from heatprior.errors import ImageFileError, InvalidInputError, OutputFileError
 from heatprior.files import claim, keep_apart, location, release, working_folder
-from heatprior.large.blocks import Levels, check_local, denoise_block, one_thread
+from heatprior.large.blocks import Levels, check_local, denoise_block, one_thread, reads_of_block
 from heatprior.large.samples import full_scale_of_squares, noise_of_squares, squares_of_channel
 from heatprior.large.stores import (
     Image,
@@ -37,6 +37,7 @@ from heatprior.large.stores import (
     write_unit,
 )
 from heatprior.large.workers import Journal, Pool, pool_of, run
+from heatprior.noise.defects import Rule, places_of_rule, rule_of_squares
 from heatprior.restoration.denoising import Settings
 from heatprior.restoration.pipeline import Pipeline
 from heatprior.version import __version__
@@ -62,6 +63,7 @@ class Task(NamedTuple):
     settings: Settings  # its prior is a name or a path that workers know too
     white: float
     sigmas: tuple[float, ...]  # one per channel, or one
+    rules: tuple[Rule, ...]  # likewise; none if outliers are kept
 
 
 class Done(NamedTuple):
@@ -99,7 +101,7 @@ def denoise_store(
             f"another run is writing the same output, or {folder} is somebody's own; wait for it, or choose another"
         )
     working = folder / WORKING
-    chosen = [settings.quality, str(settings.prior), settings.steps, sigma, settings.white]
+    chosen = [settings.quality, str(settings.prior), settings.steps, sigma, settings.white, settings.keep_outliers]
     about = {**fingerprint(source, images), "settings": chosen, "version": __version__}
     try:
         journal = Journal(folder / JOURNAL, about, resume=working.is_dir())
@@ -150,7 +152,22 @@ def _task(source: Path, working: Path, image: Image, settings: Settings, sigma: 
         sigmas = [sigma] if sigma is not None else _sigmas(squares, white)
         journal.note(**{scale: white, name: sigmas})
     found: dict[str, Any] = journal.noted if looks else {scale: by_type, name: [sigma]}
-    return Task(source, working, image, settings, found[scale], tuple(found[name]))
+    rules = () if settings.keep_outliers else _rules(source, image, found[scale])
+    return Task(source, working, image, settings, found[scale], tuple(found[name]), rules)
+
+
+def _rules(source: Path, image: Image, white: float) -> tuple[Rule, ...]:
+    """By which hot and dead pixels are told: of every colour, or of all planes together, as in memory."""
+    shape, axis = open_node(source, image.levels[0]).shape, _channel_axis(image) if image.in_colour else None
+    pixels, found = shape[-2] * shape[-1], []
+    for c in range(1 if axis is None else shape[axis]):
+        planes = shape if axis is None else (*shape[:axis], *shape[axis + 1 :])
+        places = places_of_rule(planes)
+        if axis is not None:
+            places = [(*place[:axis], slice(c, c + 1), *place[axis:]) for place in places]
+        squares = [read(source, image.levels[0], place) for place in places]
+        found.append(rule_of_squares(squares, white, pixels))
+    return tuple(found)
 
 
 def _squares(source: Path, image: Image, *, by_channel: bool = True) -> list[list[np.ndarray[Any, Any]]]:
@@ -235,7 +252,7 @@ def _denoise(task: Task, block: Block) -> np.ndarray[Any, Any]:
     settings, channel = task.settings, _channel_axis(task.image)
     pipeline = _pipeline(settings, array.shape[-2:], array.dtype.kind == "f", task.image.in_colour)
     wanted = (block[-2], block[-1])
-    crop = read(task.source, task.image.levels[0], (*block[:-2], *pipeline.reads(wanted)))
+    crop = read(task.source, task.image.levels[0], (*block[:-2], *reads_of_block(pipeline, wanted)))
     sigmas = np.asarray(task.sigmas).reshape([-1 if axis == channel else 1 for axis in range(max(crop.ndim, 1))])
     if channel is not None and len(task.sigmas) > 1:
         sigmas = sigmas[tuple(block[axis] if axis == channel else slice(None) for axis in range(crop.ndim))]
@@ -243,10 +260,14 @@ def _denoise(task: Task, block: Block) -> np.ndarray[Any, Any]:
         moved = np.moveaxis(crop, channel, -3)
         levels = Levels(np.moveaxis(sigmas, channel, -3))
         return np.moveaxis(
-            denoise_block(moved, levels, pipeline, wanted, white=task.white, in_colour=True), -3, channel
+            denoise_block(moved, levels, pipeline, wanted, white=task.white, in_colour=True, rules=task.rules),
+            -3,
+            channel,
         )
     levels = Levels(sigmas[..., None, :, :])
-    return denoise_block(crop[..., None, :, :], levels, pipeline, wanted, white=task.white)[..., 0, :, :]
+    return denoise_block(crop[..., None, :, :], levels, pipeline, wanted, white=task.white, rules=task.rules)[
+        ..., 0, :, :
+    ]
 
 
 @lru_cache(maxsize=8)

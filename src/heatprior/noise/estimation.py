@@ -24,7 +24,7 @@ from heatprior.errors import InvalidInputError
 from heatprior.kernels.row_bands import Progress, part_of, span_of
 from heatprior.noise.channel_noise import ChannelNoise, channel_noise, why_constant
 from heatprior.noise.decision import Decision, decide, halve
-from heatprior.noise.defects import NO_DEFECTS, Defects, mend
+from heatprior.noise.defects import NO_DEFECTS, Defects, holds_mosaic, join_mosaic, mend, split_mosaic
 from heatprior.noise.floors import may_be_whole_counts, whole_counts
 from heatprior.noise.levels import Estimate, check_holds_patches, likelihood_of, noise_level, without_gaps
 from heatprior.noise.likelihood import OCTAVES
@@ -164,6 +164,12 @@ def estimate_noise(
         lazy: NoiseReport = room.estimate_noise(image, noise, prior=prior, channel_axis=channel_axis, white=white)
         return lazy
     entered = enter(image, channel_axis=channel_axis, white=white)
+    if holds_mosaic(entered):
+        planes = split_mosaic(entered.pixels)
+        report = estimate_noise(
+            planes, noise, prior=prior, white=entered.full, keep_outliers=keep_outliers, progress=progress
+        )
+        return report_of_mosaic(report, entered.pixels.shape)
     entered, defects = (entered, NO_DEFECTS) if keep_outliers else mend(entered)
     full, channels = entered.full, entered.channels
     model = as_prior(prior)
@@ -188,6 +194,17 @@ def estimate_noise(
             sigma[place] = np.asarray(channel.sigma) * full
     brightest = type_white(entered.pixels) if entered.pixels.dtype.itemsize == 1 else full
     return NoiseReport(_as_image(sigma, entered.channel_axis), tuple(found), full, brightest, defects)
+
+
+def report_of_mosaic(planes: NoiseReport, shape: tuple[int, ...]) -> NoiseReport:
+    """Of a mosaic (..., H, W) from that of its four planes (..., 4, h, w): in one, by the plane of middling noise."""
+    sigma, channels = join_mosaic(planes.sigma, shape), []
+    for number, own in enumerate(sigma.reshape(-1, *shape[-2:])):
+        noisy = [channel for channel in planes.channels[4 * number : 4 * number + 4] if channel.model != "none"]
+        noisy.sort(key=lambda channel: channel.level.sigma)
+        chosen = noisy[len(noisy) // 2] if noisy else planes.channels[4 * number]
+        channels.append(replace(chosen, sigma=own / planes.white if noisy else chosen.sigma, local=None))
+    return replace(planes, sigma=sigma, channels=tuple(channels), defects=planes.defects._replace(mosaic=1))
 
 
 def _grey(entered: Entered, group: Group) -> FloatArray:

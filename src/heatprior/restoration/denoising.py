@@ -18,7 +18,7 @@ from heatprior.border.gaps import with_all_or_no_channel_missing
 from heatprior.border.pixels import as_channels, room_of, type_white
 from heatprior.errors import InvalidInputError
 from heatprior.kernels.row_bands import Progress, part_of, span_of
-from heatprior.noise.defects import NO_DEFECTS, Defects, mend
+from heatprior.noise.defects import NO_DEFECTS, Defects, holds_mosaic, join_mosaic, mend, split_mosaic
 from heatprior.noise.stabilisation import PoissonGaussian
 from heatprior.noise_value import Noise, as_noise
 from heatprior.priors.protocol import DiffusedPrior, Prior
@@ -112,6 +112,7 @@ class Plan(NamedTuple):
     report: NoiseReport | None
     counts: Mapping[Index, PoissonGaussian] = MappingProxyType({})  # of each channel, if photons were counted
     defects: Defects = NO_DEFECTS  # of the sensor, no longer in what has entered
+    mosaic: tuple[int, ...] | None = None  # the shape of the image, if what has entered are its colours one by one
 
     @property
     def card(self) -> Mapping[str, Any]:
@@ -123,6 +124,8 @@ class Plan(NamedTuple):
         """The channels in which no noise was found: they stay as they are, bit by bit."""
         places = np.ndindex(self.entered.channels.shape[:-2])
         models = () if self.report is None else self.report.models
+        if self.mosaic is not None:  # of which the report tells in one
+            return set(places) if set(models) == {"none"} else set()
         return {place for place, model in zip(places, models, strict=False) if model == "none"}
 
     def noises_of_planes(self, group: Group) -> list[Noise]:
@@ -136,9 +139,16 @@ class Plan(NamedTuple):
         light = smooth_brightness(without_gaps(mix_channels(noisy, self.entered.mix[0] / self.entered.full)))
         return [channel.on(light) for channel in self.profile.channels[group.channels.start : group.channels.stop]]
 
-    def denoise(self, entered: Entered | None = None, progress: Progress | None = None) -> NDArray[Any]:
-        """The image denoised; or another one of the same shape, with the same noise."""
-        entered = self.entered if entered is None else entered
+    def join(self, planes: NDArray[Any]) -> NDArray[Any]:
+        """What has the shape of what has entered in that of the image."""
+        return planes if self.mosaic is None else join_mosaic(planes, self.mosaic)
+
+    def denoise(self, progress: Progress | None = None) -> NDArray[Any]:
+        """The image denoised."""
+        return self.join(self.denoise_entered(self.entered, progress))
+
+    def denoise_entered(self, entered: Entered, progress: Progress | None = None) -> NDArray[Any]:
+        """What has entered denoised, or another of the same shape, with the same noise."""
         if self.counts:
             return self._denoise_counts(entered, progress)
         count, done = len(list(entered.groups())) * len(entered.mix), 0
@@ -258,8 +268,9 @@ def denoise(
     strength : float
         Times what was found of the noise: less keeps more of the grain, more is smoother.
     keep_outliers : bool
-        Hot and dead pixels, isolated and far beyond their surroundings, are filled in from their neighbours first and
-        counted in the report, unless this is true: for stars that are one pixel.
+        Hot and dead pixels, isolated and far beyond their surroundings, and dead lines are filled in from their
+        neighbours first, offsets of columns and rows removed, and all that is reported, unless this is true: for stars
+        that are one pixel.
     return_error : bool
         Return a `DenoisedWithError`, which takes twice the time.
     progress : callable, optional
@@ -305,7 +316,14 @@ def plan(
     if settings.strength != 1.0 and (sigma is not None or not isinstance(settings.noise, str)):
         raise InvalidInputError("strength is for noise that is estimated; give sigma times that, or leave out strength")
     entered = enter(image, channel_axis=settings.channel_axis, white=settings.white, sigma=sigma)
+    mosaic = entered.pixels.shape if settings.profile is None and holds_mosaic(entered) else None
+    if mosaic is not None:
+        levels = None if sigma is None else np.asarray(sigma)
+        if levels is not None and levels.shape[-2:] == mosaic[-2:]:
+            sigma = split_mosaic(np.broadcast_to(levels, mosaic))
+        entered = entered._replace(pixels=split_mosaic(entered.pixels))
     entered, defects = (entered, NO_DEFECTS) if settings.keep_outliers else mend(entered)
+    defects = defects._replace(mosaic=int(mosaic is not None))
     report: NoiseReport | None = None
     noises: Noises = {}
     counts: dict[Index, PoissonGaussian] = {}
@@ -318,7 +336,10 @@ def plan(
     elif sigma is not None:
         noises = entered.noises(sigma)
     else:
-        from heatprior.noise.estimation import estimate_noise  # noqa: PLC0415 (a third of what there is to import)
+        from heatprior.noise.estimation import (  # noqa: PLC0415 (a third of what there is to import)
+            estimate_noise,
+            report_of_mosaic,
+        )
 
         estimating, progress = span_of(progress, 0.0, ESTIMATING_PART), span_of(progress, ESTIMATING_PART, 1.0)
         report = estimate_noise(
@@ -330,8 +351,9 @@ def plan(
         found = zip(places, report.channels, strict=True)
         noises = {place: as_noise(np.asarray(channel.sigma * settings.strength)) for place, channel in found}
         counts = _found_counts(entered, report)
+        report = report if mosaic is None else report_of_mosaic(report, mosaic)
     prior = settings.find_prior(correlated=profile is not None)
-    return Plan(entered, noises, profile, settings, prior, report, counts, defects), progress
+    return Plan(entered, noises, profile, settings, prior, report, counts, defects, mosaic), progress
 
 
 def _colours(entered: Entered) -> list[Index]:

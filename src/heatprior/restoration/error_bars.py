@@ -208,10 +208,12 @@ def probe_image(
     """The image denoised, and once more with some noise added to it."""
     made, progress = plan(image, sigma, settings, progress)
     entered = made.entered._replace(pixels=made.entered.pixels.astype(np.float32))
-    clean = made.denoise(entered, span_of(progress, 0.0, 0.5))
+    clean = made.denoise_entered(entered, span_of(progress, 0.0, 0.5))
     second = span_of(progress, 0.5, 1.0)
     drawn = draw_noise(made, np.random.default_rng(SEED))
-    found = probe(lambda pixels: made.denoise(entered._replace(pixels=pixels), second), entered.pixels, clean, drawn)
+    found = probe(
+        lambda pixels: made.denoise_entered(entered._replace(pixels=pixels), second), entered.pixels, clean, drawn
+    )
     planes = Probe(*(as_channels(values, entered.channel_axis) for values in found))
     return Probed(made, entered.pixels, clean, planes, noise_levels(made), _pixels_alike(made))
 
@@ -230,7 +232,8 @@ def denoise_with_error(
     levels, (excess, doubt) = done.levels[..., : parts.known.shape[-3], :, :], _errors_of_noise(made.report)
     quality = predict_psnr(parts, levels, full, table=table, excess=excess, doubt=doubt, alike=done.alike)
     dtype = entered.pixels.dtype
-    return DenoisedWithError(as_type(done.clean, dtype).astype(dtype), error, quality, made.report, made.defects)
+    pixels = made.join(as_type(done.clean, dtype).astype(dtype))
+    return DenoisedWithError(pixels, made.join(error), quality, made.report, made.defects)
 
 
 def draw_noise(made: Plan, rng: np.random.Generator) -> FloatArray:
