@@ -39,9 +39,10 @@ test-deepinv: ## Run the tests of heatprior.deepinv in the environment of torch
 	@$(MAKE) --no-print-directory VENV=.venv-torch with-deepinv
 	$(OUTCOMES) .venv-torch/bin/python -m pytest -n auto --dist worksteal tests/deepinv_bridge $(ARGS)
 
+# Old packages beside newer ones that they bring: what is deprecated between them is not ours to mend.
 oldest: ## Run the kernels, the command line, formats, stores and the page with the lowest versions that are allowed
 	@$(MAKE) --no-print-directory VENV=.venv-oldest .venv-oldest/lowest
-	.venv-oldest/bin/python -m pytest -n auto --dist worksteal tests/kernels tests/cli tests/images tests/large tests/app \
+	.venv-oldest/bin/python -m pytest -n auto --dist worksteal -W ignore::DeprecationWarning tests/kernels tests/cli tests/images tests/large tests/app \
 		tests/test_files.py tests/test_images.py tests/test_store.py tests/test_store_saving.py $(ARGS)
 
 # An environment of its own: what extras bring must not be what the rest leans on.

@@ -12,16 +12,17 @@ REQUIREMENT = re.compile(r"([A-Za-z0-9._-]+)(?:\[([^]]*)\])?\s*(?:>=\s*([^,;\s]+
 
 
 def find_pins(project: dict, extras: str = "") -> list[str]:
-    """`name==bound` for every dependency of a project, and of these extras, that has a lower bound."""
-    requirements, pins = [*project["dependencies"], f"{project['name']}[{extras}]"], []
+    """`name==bound` for every dependency of a project, and of these extras: the highest, if it has several bounds."""
+    requirements, bounds = [*project["dependencies"], f"{project['name']}[{extras}]"], {}
     for requirement in requirements:  # which grows: extras may be made of extras
         name, inner, bound = REQUIREMENT.match(requirement).groups(default="")
         if name == project["name"]:
             for extra in filter(None, inner.split(",")):
                 requirements += project["optional-dependencies"][extra]
         elif bound:
-            pins.append(f"{name}[{inner}]=={bound}" if inner else f"{name}=={bound}")
-    return pins
+            known = f"{name}[{inner}]" if inner else name
+            bounds[known] = max(bounds.get(known, bound), bound, key=lambda version: [*map(int, version.split("."))])
+    return [f"{name}=={bound}" for name, bound in bounds.items()]
 
 
 if __name__ == "__main__":

@@ -281,14 +281,21 @@ def _read_pixels(path: Path, file: Any, series: list[Any]) -> NDArray[Any]:
 
 def _read_converted(path: Path, pages: Sequence[Any]) -> tuple[NDArray[Any], bool]:
     """Pages of palettes, inks or few bits as colours (pages, H, W, 3) or grey (pages, H, W), and which of the two."""
+    from PIL import Image  # noqa: PLC0415 (slow to import)
+
     found, colour = [], False
     with open_image(path, "TIFF") as image, silence_stderr():
         size = image.width * image.height * 3 * len(pages)
         check_size(size, path.stat().st_size)
         for page in pages:
             image.seek(page.index)
-            colour = image.mode not in ("1", "L")
-            found.append(np.asarray(image.convert("RGB" if colour else "L")))
+            picture = image
+            if page.photometric == Y_CB_CR and page.compression == NO_COMPRESSION:  # which Pillow misreads before 12
+                samples = page.asarray()
+                samples = samples if samples.shape[-1] == 3 else np.moveaxis(samples, 0, -1)
+                picture = Image.frombytes("YCbCr", image.size, np.ascontiguousarray(samples).tobytes())
+            colour = picture.mode not in ("1", "L")
+            found.append(np.asarray(picture.convert("RGB" if colour else "L")))
     return np.stack(found), colour
 
 
