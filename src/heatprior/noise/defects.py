@@ -324,7 +324,8 @@ def _threshold(found: FloatArray, looked_at: int, pixels: int) -> float:
     content = pixels * SPARKLES * (1.0 - ruled) ** 2 * (isolation / SPARKLES_AT) ** -SPARKLES_POWER
     beyond_it = (len(found) - np.searchsorted(np.sort(found), isolation)) * pixels / looked_at
     enough = np.flatnonzero(own + content < FALSE_ALARMS * np.maximum(beyond_it, 1.0))
-    return float(isolation[enough[0]]) if len(enough) else float(isolation[-1])
+    # Never below what a few photographs hold without any noise, such as the glint in an eye or on a cup.
+    return max(float(isolation[enough[0]]), SPARKLES_AT) if len(enough) else float(isolation[-1])
 
 
 def find_isolated(plane: FloatArray, least: float, step: float) -> Isolated:
