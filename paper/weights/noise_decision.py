@@ -5,13 +5,14 @@
 For every picture of `noise_pictures` the gain in PSNR is measured at twelve white levels, half an octave apart, in
 colours and in grey, where it is worth measuring: uphill from the true level until the gain falls. Gains are of the
 mean squared error plus one squared grey level, so that what nobody sees counts for little, and losses end at six
-decibels: a picture is spoilt once. One kind of networks chooses the level relative to what the flattest patches hold,
-from pictures with noise; the other whether to denoise at that level. Each maximises its expected gain, Σ_a π(a) gain_a,
-by Adam. What was measured is kept in out/noise_decision, so that a run goes on where it was: it takes an hour or two.
+decibels: a picture is spoilt once. Networks choose the level relative to what the flattest patches hold, from pictures
+with noise: they maximise the expected gain, Σ_a π(a) gain_a, by Adam. A kernel classifier, in closed form, tells white
+noise, whose level is that of the likelihood, and whether to denoise at the level chosen. What was measured is kept in
+out/noise_decision, so that a run goes on where it was: it takes an hour of a core.
 
 Nothing is chosen by the pictures it is reported on: `paper.evaluations.real_noise` leaves out every camera and every
-scene in turn. How large and how many networks are, the noise added to features, and the weights of real pictures were
-chosen by PolyU with the tested camera left out.
+scene in turn. How large and how many networks are, the noise added to features, the width and the ridge of the kernel,
+and the weights of real pictures were chosen by PolyU with the tested camera left out.
 """
 
 from __future__ import annotations
@@ -32,7 +33,19 @@ from scipy.interpolate import PchipInterpolator
 import heatprior as hp
 from heatprior.arrays import FloatArray
 from heatprior.border.entry import enter
-from heatprior.noise.decision import COLOUR, FILE, GREY, OFFSETS, Learnt, Networks, describe
+from heatprior.noise.decision import (
+    COLOUR,
+    FILE,
+    GREY,
+    OFFSETS,
+    Description,
+    Kernel,
+    Learnt,
+    Networks,
+    describe,
+    gaussians,
+    middle_offset,
+)
 from paper import RECORDS
 from paper.weights.noise_pictures import Item, Picture, Pictures
 
@@ -47,7 +60,17 @@ NETWORKS, HIDDEN, STEPS, BATCH = 3, 28, 1200, 256
 RATE, FIRST_MOMENT, SECOND_MOMENT = 5e-3, 0.9, 0.99
 FEATURE_NOISE = 0.15  # standard deviations
 ENTROPY = 0.02  # dB for each nat
-FARTHEST, THRESHOLD = 4.0, 0.3  # spreads of a feature; chance that denoising pays
+AXES, CENTRES, RIDGE = 64, 1200, 0.1
+IMPORTANCE = (0.05, 6.0)  # of a picture to the classifier: the decibels at stake, between these
+WHITE_WEIGHT = 20.0  # of a picture with white noise, of which there are few, to the classifier
+WHITE_NOISE, MAYBE_WHITE = (
+    ("plain",),
+    ("white", "treated"),
+)  # which pictures teach that noise is white, and which do not
+FARTHEST = 4.0  # spreads of a feature
+# Of the probability that denoising pays: with a quarter of all photographs and drawings, or a camera, left out in turn,
+# one clean picture in fifty changes by a grey level or more.
+THRESHOLDS = {COLOUR: 0.67, GREY: 0.74}
 REAL_WEIGHT = 6.0  # of a real picture, over one that was made
 LEVEL_ERROR = 0.5  # of the level, relative, as left-out cameras have it
 
@@ -55,11 +78,11 @@ LEVEL_ERROR = 0.5  # of the level, relative, as left-out cameras have it
 class Row(NamedTuple):
     """What was measured of a picture, in colours or in grey."""
 
+    name: str
     noise: str
     content: str
     kind: str
-    features: FloatArray
-    log_level: float  # of what is flattest, of 255
+    found: Description  # levels of 255
     gains: FloatArray  # dB at the LEVELS
 
 
@@ -86,10 +109,9 @@ def measure(items: Any) -> dict[str, list[Row]]:
             print(number, item.name, flush=True)
         with np.load(file) as kept:
             for name, own in rows.items():
-                if f"{name}_features" in kept:
-                    values = (kept[f"{name}_{field}"] for field in ("features", "log_level", "gains"))
-                    features, log_level, gains = values
-                    own.append(Row(item.noise, item.content, item.kind, features, float(log_level), gains))
+                if f"{name}_gains" in kept:
+                    found = Description(*(kept[f"{name}_{field}"] for field in Description._fields))
+                    own.append(Row(item.name, item.noise, item.content, item.kind, found, kept[f"{name}_gains"]))
     return rows
 
 
@@ -98,19 +120,20 @@ def _measure_item(item: Item, file: Path) -> None:
     greys = [np.rint(picture @ BRIGHTNESS).astype(np.uint8) for picture in (noisy, clean)]
     found: dict[str, Any] = {}
     for name, (own, truth), axis in ((COLOUR, (noisy, clean), -1), (GREY, greys, None)):
-        features = look_at(own, axis)
-        if features is not None:
+        look = look_at(own, axis)
+        if look is not None:
             gains = measure_gains(own, truth, axis, is_clean=item.kind == "clean")
-            found |= {f"{name}_features": features[0], f"{name}_log_level": features[1], f"{name}_gains": gains}
+            found |= {f"{name}_{field}": value for field, value in look._asdict().items()} | {f"{name}_gains": gains}
     np.savez(file, **found)
 
 
-def look_at(picture: NDArray[np.uint8], channel_axis: int | None) -> tuple[FloatArray, float] | None:
-    """Features as the library sees them, and the level of what is flattest, of 255."""
+def look_at(picture: NDArray[np.uint8], channel_axis: int | None) -> Description | None:
+    """What the library sees, levels of 255."""
     full = enter(picture, channel_axis=channel_axis).full
     planes = picture[None] if channel_axis is None else np.moveaxis(picture, -1, 0)
     found = describe(planes.astype(np.float32) / np.float32(full))
-    return None if found is None else (found.features, found.log_level + float(np.log(full / 255.0)))
+    shift = float(np.log(full / 255.0))
+    return found and found._replace(log_level=found.log_level + shift, log_white=found.log_white + shift)
 
 
 def measure_gains(noisy: Picture, clean: Picture, channel_axis: int | None, *, is_clean: bool) -> FloatArray:
@@ -170,26 +193,42 @@ def gain_at(row: Row, log_level: float) -> float:
 def learn(rows: Sequence[Row], left_out: Callable[[Row], bool] = lambda _: False) -> Learnt:
     """What the rows teach, but for those that are left out and for the means of phones, which hold noise."""
     used = [row for row in rows if not left_out(row) and not (row.kind == "clean" and row.content.startswith("sidd"))]
-    features = np.array([row.features for row in used])
+    features = np.array([row.found.features for row in used])
     centre, spread = features.mean(axis=0), features.std(axis=0) + 1e-6
     x = np.clip((features - centre) / spread, -FARTHEST, FARTHEST).astype(np.float32)
     noisy = np.array([row.kind != "clean" for row in used])
-    weights = np.array([REAL_WEIGHT if _is_real(row) else 1.0 for row in used])
-    gains = np.array([[gain_at(row, row.log_level + offset) for offset in OFFSETS] for row in used])
+    weights = np.array([REAL_WEIGHT if row.kind in ("real", "full") else 1.0 for row in used])
+    gains = np.array([[gain_at(row, row.found.log_level + offset) for offset in OFFSETS] for row in used])
     level = _train(x[noisy], np.maximum(gains, SPOILT)[noisy], weights[noisy])
-    chosen = [_middle(level.chances(one)) for one in x]
-    taken = [max(gain_at(row, row.log_level + offset), SPOILT) for row, offset in zip(used, chosen, strict=True)]
-    pays = _train(x, np.stack([np.zeros(len(used)), taken], axis=1), weights)
-    return Learnt(centre, spread, level, pays, FARTHEST, THRESHOLD, LEVEL_ERROR)
+    chosen = [row.found.log_level + middle_offset(level.chances(one)) for row, one in zip(used, x, strict=True)]
+    axes = np.linalg.svd(x - x.mean(axis=0), full_matrices=False)[2][:AXES].T
+    z = x @ axes
+    is_white = np.array([row.noise in WHITE_NOISE for row in used])
+    told = np.array([row.noise not in MAYBE_WHITE for row in used])
+    levels = [row.found.log_white if white else own for row, white, own in zip(used, is_white, chosen, strict=True)]
+    taken = np.array([gain_at(row, log_level) for row, log_level in zip(used, levels, strict=True)])
+    importance = weights * np.clip(np.abs(taken), *IMPORTANCE)
+    drawn = np.random.default_rng(0).choice(len(z), min(CENTRES, len(z)), replace=False, p=_parts(np.sqrt(importance)))
+    centres = z[drawn]
+    pays, first = _classify(z, centres, taken > 0.0, importance)
+    white, second = _classify(z[told], centres, is_white[told], np.where(is_white[told], WHITE_WEIGHT, 1.0))
+    kernel = Kernel(axes, centres, np.stack([pays, white], axis=1), np.array([first, second]))
+    name = GREY if features.shape[1] < len(BRIGHTNESS) * len(OFFSETS) else COLOUR
+    return Learnt(centre, spread, level, kernel, FARTHEST, THRESHOLDS[name], LEVEL_ERROR)
 
 
-def _is_real(row: Row) -> bool:
-    """Whether a camera took it as it is: a picture, or all of a mean of many shots."""
-    return row.kind in ("real", "full")
+def _parts(weights: FloatArray) -> FloatArray:
+    return weights / weights.sum()
 
 
-def _middle(chances: FloatArray) -> float:
-    return float(np.interp(0.5, np.cumsum(chances) - chances / 2.0, OFFSETS))
+def _classify(z: FloatArray, centres: FloatArray, label: NDArray[Any], weights: FloatArray) -> tuple[FloatArray, float]:
+    """Weights (m,) of Gaussians and an offset: least squares of ±1, with a ridge in the norm of the kernel."""
+    own, weights = gaussians(z, centres), weights / weights.mean()
+    target = np.where(label, 1.0, -1.0)
+    offset = float((weights * target).sum() / weights.sum())
+    ridge = RIDGE * (gaussians(centres, centres) + 1e-6 * np.eye(len(centres)))
+    normal = own.T @ (weights[:, None] * own) + ridge
+    return np.linalg.solve(normal, own.T @ (weights * (target - offset))), offset
 
 
 def _train(x: FloatArray, gains: FloatArray, weights: FloatArray) -> Networks:
@@ -231,15 +270,15 @@ def write(path: Path, learnt: dict[str, Learnt], counts: dict[str, int]) -> None
     tensors: dict[str, NDArray[Any]] = {}
     for name, own in learnt.items():
         tensors |= {f"{name}.centre": own.centre, f"{name}.spread": own.spread}
-        for part, networks in (("level", own.level), ("leave", own.pays)):
-            tensors |= {f"{name}.{part}.{field}": values for field, values in networks._asdict().items()}
+        for part, values in (("level", own.level), ("kernel", own.kernel)):
+            tensors |= {f"{name}.{part}.{field}": value for field, value in values._asdict().items()}
     card = {
         "what": "whether an image has noise, and at which white level it is best denoised",
         "pictures": counts,
         "data": "SIDD validation, PolyU, CC15 (pairs with means of many shots), BSDS500 train, scikit-image, drawings",
         "made_by": "python -m paper.weights.noise_decision --ship",
         "farthest": FARTHEST,
-        "threshold": THRESHOLD,
+        "threshold": THRESHOLDS,
         "error": dict.fromkeys(learnt, LEVEL_ERROR),
     }
     halves = {name: np.ascontiguousarray(values, np.float16) for name, values in tensors.items()}

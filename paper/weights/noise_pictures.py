@@ -3,8 +3,8 @@
 Real pairs are those of the folders cc15, real/polyu and real/sidd of HEATPRIOR_DATA: a picture of a camera or phone and
 the mean of many shots. Their noise is put onto other pictures, too, scaled, reduced, enlarged, tilted in frequency and
 compressed, so that it is seen with sharp content as well as with soft; white, coloured and simulated noise is beside
-it. Clean are photographs of BSDS500 (train), pictures that scikit-image brings, drawings, and the means of many shots,
-but for those of phones, which still hold noise. Every picture is drawn by a seed of its own.
+it. Clean are photographs of BSDS500 (train and test), pictures that scikit-image brings, drawings, and the means of
+many shots, but for those of phones, which still hold noise. Every picture is drawn by a seed of its own.
 """
 
 from __future__ import annotations
@@ -80,6 +80,7 @@ class Pictures:
         self.pairs = find_pairs(data)
         self.cameras = [pair for pair in self.pairs if not pair.source.startswith("sidd")]
         self.photographs = sorted((data / "bsds500" / "train").glob("*.jpg"))
+        self.other_photographs = sorted((data / "bsds500" / "test").glob("*.jpg"))
         self.bundled = [Path(skimage.__file__).parent / "data" / name for name in BUNDLED]
 
     def some_content(self, rng: Rng, avoid: str | None = None) -> tuple[Picture, str]:
@@ -149,6 +150,7 @@ class Pictures:
     def _made(self) -> Iterator[Item]:
         ways: tuple[tuple[str, int, int, Callable[..., tuple[Picture, Picture]]], ...] = (
             ("white", 110, 4000, _white), ("camera", 130, 5000, _by_camera), ("shaped", 70, 6000, _shaped),
+            ("plain", 120, 34000, _plain), ("treated", 160, 35000, _treated),
         )  # fmt: skip
         for name, count, seed, way in ways:
             for number in range(count):
@@ -177,6 +179,12 @@ class Pictures:
         made += [(f"drawing{number}", "drawing", draw) for number in range(40, 70)]
         yield from _as_clean(made, 17000)
         made = [(f"whole-{pair.name}", pair.source, partial(_crop_of, pair.mean, 10**6)) for pair in self.cameras]
+        made += [
+            (f"all-bsds{k}", "bsds", partial(_crop_of, path, 10**6)) for k, path in enumerate(self.photographs) if k % 4
+        ]
+        made += [
+            (f"other-bsds{k}", "bsds", partial(_crop_of, path, 10**6)) for k, path in enumerate(self.other_photographs)
+        ]
         yield from _as_clean(made, 27000)
 
     def _mixed(self, rng: Rng) -> Picture:
@@ -371,6 +379,28 @@ def _white(content: Picture, seed: int) -> tuple[Picture, Picture]:
         light = _linear(clean) + sigma / 255 * 0.5 * rng.standard_normal(clean.shape)
         noisy = as_bytes(_gamma(np.clip(light, 0, 1)))
     return noisy, clean
+
+
+def _plain(content: Picture, seed: int) -> tuple[Picture, Picture]:
+    """White noise on large pictures."""
+    rng = np.random.default_rng(seed)
+    clean = crop(rng, content, 320)
+    sigma = np.exp(rng.uniform(np.log(2.0), np.log(60.0)))
+    return as_bytes(clean + sigma * rng.standard_normal(clean.shape)), clean
+
+
+def _treated(content: Picture, seed: int) -> tuple[Picture, Picture]:
+    """White noise, then reduced, compressed, or both, as pictures from elsewhere come; half of it hardly any."""
+    rng = np.random.default_rng(seed)
+    clean = crop(rng, content, 400)
+    sigma = np.exp(rng.uniform(np.log(1.0), np.log(40.0)))
+    noisy = as_bytes(clean + sigma * rng.standard_normal(clean.shape))
+    if rng.random() < 0.5:
+        factor, how = rng.uniform(0.4, 0.9), FILTERS[rng.integers(3)]
+        noisy, clean = resize(noisy, factor, how), resize(clean, factor, how)
+    if rng.random() < 0.7:
+        noisy = compress(noisy, rng.integers(40, 97))
+    return _crop_both(rng, noisy, clean, 256)
 
 
 def _shaped(content: Picture, seed: int) -> tuple[Picture, Picture]:

@@ -2,9 +2,10 @@
 
 What a camera leaves of its noise is neither white nor as strong in flat parts as elsewhere, so no likelihood of white
 noise tells its level. But one white level is enough to remove it, and what the flattest patches hold, at full size and
-reduced, tells which: noise halves with every octave and is the same everywhere, texture is neither. A small network
-looks at that and chooses among "leave it" and levels relative to what the flattest patches hold, so as to lose the
-fewest decibels on average. `paper/weights/noise_decision.py` trains it; the card of the file says on what.
+reduced, tells which, beside the likelihood of white noise at the same sizes: noise halves with every octave and is the
+same everywhere, texture is neither. Small networks look at that and choose a level relative to what the flattest
+patches hold; a kernel classifier whether noise is white, so that the likelihood says more, and whether to denoise at
+all. `paper/weights/noise_decision.py` learns them; the card of the file says on what.
 """
 
 from __future__ import annotations
@@ -21,11 +22,15 @@ from safetensors import safe_open
 
 from heatprior.arrays import FloatArray
 from heatprior.border.gaps import fill_missing
-from heatprior.noise.levels import clipping
+from heatprior.errors import InvalidInputError
+from heatprior.noise.levels import clipping, likelihood_of, noise_level
+from heatprior.noise.likelihood import OCTAVES
 from heatprior.priors.filters import FilterBank
+from heatprior.zoo import load
 
 FILE = Path(__file__).with_name("decision.safetensors")
-GREY, COLOUR = "grey", "colour"  # the two networks of the file
+GREY, COLOUR = "grey", "colour"  # the two sets of networks of the file
+PRIOR = "patch7"  # whose likelihood finds the level of white noise
 
 SIZE = 8  # pixels along the side of a patch
 SCALES = 3  # full size, half and quarter
@@ -38,6 +43,7 @@ FEWEST_UNCUT = 0.1  # of the patches
 LEAST_ENERGY = 1e-3  # in squared grey levels of 8 bits: below rounding
 WHITE = 255.0  # grey levels that features are in
 MIX = np.array([[1.0, 1.0, 1.0], [1.0, 0.0, -1.0], [1.0, -2.0, 1.0]]) / np.sqrt([[3.0], [2.0], [6.0]])  # orthonormal
+NARROWNESS = 0.006  # of the Gaussians over standardised features: -log of their value at distance one
 OFFSETS = np.arange(-1.0, 3.01, 0.25)  # of the logarithms of the levels that may be chosen, from what is flattest
 
 
@@ -48,13 +54,15 @@ class Decision(NamedTuple):
     probability: float  # that denoising at this level pays
     error: float  # of the level
     pays: bool  # whether to denoise
+    is_white: bool  # whether the level is that of the likelihood of white noise, which then says more
 
 
 class Description(NamedTuple):
-    """What an image is judged by."""
+    """What an image is judged by; logarithms of levels in grey levels of 8 bits."""
 
     features: FloatArray
-    log_level: float  # of what its flattest patches hold, in grey levels of 8 bits
+    log_level: float  # of what its flattest patches hold
+    log_white: float  # of white noise, by likelihood
 
 
 def decide(channels: FloatArray) -> Decision | None:
@@ -62,13 +70,7 @@ def decide(channels: FloatArray) -> Decision | None:
     found = describe(channels)
     if found is None:
         return None
-    learnt = _learnt()[GREY if len(channels) == 1 else COLOUR]
-    x = np.clip((found.features - learnt.centre) / learnt.spread, -learnt.farthest, learnt.farthest)
-    probability = float(learnt.pays.chances(x)[1])
-    chances = learnt.level.chances(x)
-    middle = float(np.interp(0.5, np.cumsum(chances) - chances / 2.0, OFFSETS))
-    level = float(np.exp(found.log_level + middle)) / WHITE
-    return Decision(level, probability, learnt.error * level, pays=probability > learnt.threshold)
+    return _learnt()[GREY if len(channels) == 1 else COLOUR].decide(found)
 
 
 def describe(channels: FloatArray) -> Description | None:
@@ -99,9 +101,27 @@ def describe(channels: FloatArray) -> Description | None:
     reference = float(logs[:2, FLAT, 0, :4].mean())
     halves = logs.reshape(*logs.shape[:3], 2, -1).mean(axis=-1)
     spread = np.delete(halves, FLAT, axis=1) - halves[:, FLAT, None]
+    white = _log_white_levels(channels[len(channels) // 2], whole[len(channels) // 2])
     rest = [reference, float(np.log(constant + 0.01))]
-    features = np.concatenate([(logs[:, FLAT] - reference).reshape(-1), spread.reshape(-1), rest])
-    return Description(features, reference / 2.0)
+    features = [(logs[:, FLAT] - reference).reshape(-1), spread.reshape(-1), white - reference / 2.0, rest]
+    return Description(np.concatenate(features), reference / 2.0, float(white[0]))
+
+
+def _log_white_levels(channel: FloatArray, whole: FloatArray) -> FloatArray:
+    """Logarithms of the levels that the likelihood of white noise finds, times two for each octave: (scales,)."""
+    likelihood = likelihood_of(load(PRIOR))
+    levels: list[float] = []
+    for scale in range(SCALES):
+        if min(channel.shape) < 2 * SIZE:
+            levels.append(levels[-1])
+            continue
+        try:
+            found = noise_level(channel, likelihood).sigma
+        except InvalidInputError:  # beyond full scale, as that of a chessboard
+            found = float(OCTAVES[-1])
+        levels.append(2.0**scale * max(found, float(OCTAVES[0])))
+        channel = whole = halve(whole)
+    return np.log(WHITE * np.array(levels))
 
 
 class Networks(NamedTuple):
@@ -120,16 +140,55 @@ class Networks(NamedTuple):
         return np.asarray((powers / powers.sum(axis=1, keepdims=True)).mean(axis=0))
 
 
+class Kernel(NamedTuple):
+    """Two scores from -1 to 1, sums of Gaussians around some of the pictures that were learnt from."""
+
+    axes: FloatArray  # principal axes of the features, (F, k)
+    centres: FloatArray  # (m, k)
+    weights: FloatArray  # (m, 2)
+    offsets: FloatArray  # (2,)
+
+    def scores(self, x: FloatArray) -> FloatArray:
+        """That denoising pays, and that noise is white, by standardised features (…, F): (…, 2)."""
+        return np.asarray(gaussians(x @ self.axes, self.centres) @ self.weights + self.offsets)
+
+
+def gaussians(points: FloatArray, centres: FloatArray) -> FloatArray:
+    """Of points (…, k) around centres (m, k): (…, m)."""
+    squares = np.square(points).sum(axis=-1)[..., None] + np.square(centres).sum(axis=-1) - 2.0 * points @ centres.T
+    return np.asarray(np.exp(-NARROWNESS * squares))
+
+
 class Learnt(NamedTuple):
     """What was learnt from grey pictures, or from colours."""
 
     centre: FloatArray  # of the features, (F,)
     spread: FloatArray
     level: Networks  # which of the `OFFSETS`, if there is noise
-    pays: Networks  # leave it, or denoise it at that level
+    kernel: Kernel  # whether to denoise, and whether the level is that of white noise
     farthest: float  # spreads from the centre that a feature counts
-    threshold: float  # of the chance that denoising pays
+    threshold: float  # of the probability that denoising pays
     error: float  # of the level, relative, in pictures of cameras that were left out
+
+    def standardise(self, features: FloatArray) -> FloatArray:
+        """Features (…, F) as networks and kernel see them."""
+        return np.clip((features - self.centre) / self.spread, -self.farthest, self.farthest)
+
+    def decide(self, found: Description) -> Decision:
+        """What is done with an image."""
+        x = self.standardise(found.features)
+        scores = self.kernel.scores(x)
+        pays, white = (float(score) for score in np.clip((1.0 + scores) / 2.0, 0.0, 1.0))
+        is_white = white > 0.5  # no clean picture that was left out is taken for one with white noise
+        log_level = found.log_white if is_white else found.log_level + middle_offset(self.level.chances(x))
+        level = float(np.exp(log_level)) / WHITE
+        probability = max(pays, white) if is_white else pays
+        return Decision(level, probability, self.error * level, is_white or pays > self.threshold, is_white)
+
+
+def middle_offset(chances: FloatArray) -> float:
+    """The median of the `OFFSETS`."""
+    return float(np.interp(0.5, np.cumsum(chances) - chances / 2.0, OFFSETS))
 
 
 @lru_cache(maxsize=1)
@@ -141,17 +200,14 @@ def _learnt() -> dict[str, Learnt]:
         def read(*names: str) -> FloatArray:
             return np.asarray(file.get_tensor(".".join(names)), np.float64)
 
-        def networks(name: str, part: str) -> Networks:
-            return Networks(*(read(name, part, field) for field in Networks._fields))
-
         return {
             name: Learnt(
                 read(name, "centre"),
                 read(name, "spread"),
-                networks(name, "level"),
-                networks(name, "leave"),
+                Networks(*(read(name, "level", field) for field in Networks._fields)),
+                Kernel(*(read(name, "kernel", field) for field in Kernel._fields)),
                 card["farthest"],
-                card["threshold"],
+                card["threshold"][name],
                 card["error"][name],
             )
             for name in (GREY, COLOUR)

@@ -23,20 +23,16 @@ from heatprior.border.pixels import as_channels, in_unit_range, room_of, type_wh
 from heatprior.errors import InvalidInputError
 from heatprior.kernels.row_bands import Progress, part_of, span_of
 from heatprior.noise.channel_noise import ChannelNoise, channel_noise, why_constant
-from heatprior.noise.decision import Decision, decide, halve
+from heatprior.noise.decision import Decision, decide
 from heatprior.noise.defects import NO_DEFECTS, Defects, holds_mosaic, join_mosaic, mend, split_mosaic
 from heatprior.noise.floors import may_be_whole_counts, whole_counts
-from heatprior.noise.levels import Estimate, check_holds_patches, likelihood_of, noise_level, without_gaps
-from heatprior.noise.likelihood import OCTAVES
+from heatprior.noise.levels import Estimate, check_holds_patches, likelihood_of
+from heatprior.noise.likelihood import OCTAVES, check_in_range
 from heatprior.noise.maps import to_pixels
 from heatprior.priors.protocol import DiffusedPrior, Prior
 from heatprior.zoo import as_prior
 
 KINDS = ("constant", "affine", "map", "camera")  # that may be asked for; "auto" may find "none" as well
-# Of the learnt level: what the likelihood of white noise finds, at least, if noise is white. In pictures of cameras it
-# finds a quarter or less (phones, after demosaicing) and a tenth (cameras that smooth); of white noise it finds all of
-# it, and half at half the size, where that of cameras is as strong. From pictures that the decision was learnt from.
-CLEARLY_LESS, LEAST_WHITE, MOST_OF_HALF = 0.15, (0.6, 0.4), 1.25
 DECIDING_PART, LEVEL_PART = 0.1, 0.2  # of the time, when it is decided, and when noise is known to be white
 SAME_IN_COLOURS = float(np.sqrt(3.0))  # times the noise of a channel, where it is the same in all three: not averaged
 
@@ -220,11 +216,12 @@ def _group_noise(channels: FloatArray, prior: Prior, noise: str, progress: Progr
     if noise == "auto" and (counted := _whole_counts(channels, prior, progress)):
         return counted
     done = progress or (lambda _: None)
+    check_in_range(float(np.log(np.nanmedian(np.abs(channels)) + OCTAVES[0])))  # the value of full scale is wrong
     decision = decide(channels) if noise in ("auto", "camera") else None
     done(DECIDING_PART)
     if decision is not None and noise == "auto" and not decision.pays:
         return [replace(NO_NOISE, probability=decision.probability)] * len(channels)
-    if decision is not None and (noise == "camera" or not _is_white(channels, prior, decision.level)):
+    if decision is not None and (noise == "camera" or not decision.is_white):
         return [_camera_noise(decision)] * len(channels)
     done(LEVEL_PART)
     rest, kind = span_of(progress, LEVEL_PART, 1.0), "constant" if noise == "camera" else noise
@@ -247,18 +244,6 @@ def _whole_counts(channels: FloatArray, prior: Prior, progress: Progress | None)
     floors = [float(np.nanmin(channel)) for channel in channels]
     counts = [whole_counts(*one) for one in zip(channels, floors, [own.affine for own in found], strict=True)]
     return found if all(own.counts == one is not None for own, one in zip(found, counts, strict=True)) else []
-
-
-def _is_white(channels: FloatArray, prior: Prior, learnt: float) -> bool:
-    """Whether the likelihood of white noise finds about the level that was learnt, and half of its own at half size."""
-    likelihood, middle = likelihood_of(prior), channels[len(channels) // 2]
-    own = noise_level(middle, likelihood).sigma
-    if own < CLEARLY_LESS * learnt:
-        return False
-    small = halve(without_gaps(middle))
-    halves = min(small.shape) >= 2 * likelihood.size and 2.0 * noise_level(small, likelihood).sigma < MOST_OF_HALF * own
-    levels = [noise_level(channel, likelihood).sigma for channel in channels]
-    return bool(np.sqrt(np.mean(np.square(levels))) > LEAST_WHITE[int(halves)] * learnt)
 
 
 def _camera_noise(decision: Decision) -> ChannelNoise:
