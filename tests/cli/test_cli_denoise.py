@@ -181,3 +181,15 @@ def test_a_stack_of_narrow_images_in_a_file_is_not_taken_for_colours(run: Run):
     assert tifffile.imread("new.tif").shape == tifffile.imread("error.tif").shape == stack.shape
     for command in (line, ("noise", "narrow.tif")):  # whose noise is estimated by larger patches
         assert "give a larger image" in run(*command).err
+
+
+def test_hot_pixels_are_said_and_kept_if_asked_for(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    image = np.random.default_rng(0).normal(100.0, 5.0, (60, 70)).astype(np.float32)
+    image[20, 30] = image[40, 50] = 900.0
+    np.save("hot.npy", image)
+    line = ("denoise", "hot.npy", "-o", "clean.npy", "--sigma", "5", "--white", "255", "--quality", "fast", "--force")
+    assert "; 2 hot pixels filled in" in run(*line).out
+    assert np.load("clean.npy").max() < 140
+    assert "filled in" not in run(*line, "--keep-outliers").out
+    assert "2 hot pixels" in run("noise", "hot.npy").out
