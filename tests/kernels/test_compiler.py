@@ -108,6 +108,20 @@ def test_without_the_symbol_of_the_blas_products_are_plain(monkeypatch):
     assert not compiler._has_gemm()
 
 
+def test_an_inner_kernel_serves_kernels_and_python_where_numba_cannot_leave_its_entry_out(monkeypatch):
+    def double(x):
+        return 2 * x
+
+    inner = compiler.kernel(double, inner=True)
+    assert compiler.kernel(lambda x: inner(x) + 1)(3) == 7
+    monkeypatch.setattr("numba.core.cpu.CPUTargetOptions", object)
+    compiler._can_leave_out_entries.cache_clear()
+    try:
+        assert compiler.kernel(double, inner=True)(3) == 6
+    finally:
+        compiler._can_leave_out_entries.cache_clear()
+
+
 STEP = """
 import sys
 import numpy as np

@@ -46,6 +46,12 @@ def peaks_plain(y: FloatArray, energy: FloatArray, shapes: PrincipalAxes, k: int
     return np.asarray((logs + shapes.rest[levels, k] * energy[:, None] + shapes.constants[levels, k]).max(axis=-1))
 
 
+@kernel(inner=True)
+def floats(count):
+    """Room for so many numbers. np.empty itself would be compiled anew for every constant and every shape."""
+    return np.empty(count, np.float32)
+
+
 @kernel(fastmath=FAST)
 def square(values):
     """values ← values², (n,)."""
@@ -123,76 +129,97 @@ def list_by_shape_plain(best: IntArray, rows: int, columns: int, shapes: int) ->
     return listed
 
 
-@kernel
-def candidates_on_grid(patches, rows, levels, tables, candidates):
+def levels_of_kernels(levels: IntArray) -> tuple[int, IntArray | None]:
+    """The noise level of all patches, or that of each: what is None is not compiled for."""
+    return int(levels[0, 0]), None if levels.size == 1 else levels
+
+
+def candidates_on_grid(
+    patches: FloatArray, rows: int, levels: IntArray, tables: ShapeTables, candidates: int
+) -> IntArray:
     """The best shapes of every GRID-th patch, by the subspace: (rows of such patches, columns of them, candidates).
 
     Of patches (n, a) without their mean, so many rows of them.
     """
-    columns = len(patches) // rows
-    shape = ((rows + GRID - 1) // GRID, (columns + GRID - 1) // GRID)
+    shape = (-(-rows // GRID), -(-(len(patches) // rows) // GRID))
     best = np.zeros((shape[0] * shape[1], candidates), np.int32)
-    room, numbers = np.empty((RUN, patches.shape[1]), np.float32), np.empty(RUN, np.int64)
-    start = 0
-    while start < len(best):
-        level, some = 0, 0
-        while some < RUN and start + some < len(best):
-            row, column = divmod(start + some, shape[1])
-            numbers[some] = row * GRID * columns + column * GRID
-            here = level_of(levels, numbers[some], columns)
-            if some == 0:
-                level = here
-            elif abs(here - level) > SIMILAR:
-                break
-            some += 1
-        take(patches, numbers[:some], room)
-        y = np.dot(tables.shared, np.ascontiguousarray(room[:some].T))
-        _best_shapes(y, tables.coarse, level, best[start : start + some])
-        start += some
-    return best.reshape((*shape, candidates))
+    _find_candidates(patches, rows, shape[1], *levels_of_kernels(levels), tables.shared, tables.coarse, best)
+    return best.reshape(*shape, candidates)
 
 
 @kernel
-def list_by_shape(best, rows, columns, shapes):
+def _find_candidates(patches, rows, wide, level, levels, shared, coarse, best):
+    columns = len(patches) // rows
+    room, numbers = floats(RUN * patches.shape[1]).reshape((RUN, patches.shape[1])), np.empty(RUN, np.int64)
+    start = 0
+    while start < len(best):
+        some = 0
+        while some < RUN and start + some < len(best):
+            row, column = (start + some) // wide, (start + some) % wide
+            numbers[some] = row * GRID * columns + column * GRID
+            if levels is not None:
+                here = levels[row * GRID, column * GRID]
+                if some == 0:
+                    level = here
+                elif abs(here - level) > SIMILAR:
+                    break
+            some += 1
+        take(patches, numbers[:some], room)
+        y = floats(len(shared) * some).reshape((len(shared), some))
+        np.dot(shared, np.ascontiguousarray(room[:some].T), y)
+        _best_shapes(y, coarse, level, best[start : start + some])
+        start += some
+
+
+def list_by_shape(best: IntArray, rows: int, columns: int, shapes: int) -> tuple[IntArray, IntArray]:
     """The patches for which each shape k is a candidate: listed[firsts[k] : firsts[k + 1]]."""
-    count, wanted = rows * columns, best.shape[2]
-    most = min(4 * wanted, shapes)  # at most four patches of the grid are neighbours
-    found = np.empty((count, most), np.int32)
-    many = np.zeros(count, np.int32)
+    count = rows * columns
+    most = min(4 * best.shape[2], shapes)  # at most four patches of the grid are neighbours
+    found, many = np.empty((count, most), np.int32), np.zeros(count, np.int32)
     last = np.full(shapes, -1, np.int64)  # patch that has listed a shape last: none lists one twice
     firsts = np.zeros(shapes + 1, np.int64)
+    _count_by_shape(best, rows, columns, found, many, last, firsts)
+    np.cumsum(firsts, out=firsts)
+    listed = np.empty(firsts[-1], np.int64)
+    _list_by_shape(found, many, firsts.copy(), listed)
+    return firsts, listed
+
+
+@kernel
+def _count_by_shape(best, rows, columns, found, many, last, firsts):
     for row in range(rows):
         for column in range(columns):
             number = row * columns + column
             for i in range(row // GRID, min((row + GRID - 1) // GRID, best.shape[0] - 1) + 1):
                 for j in range(column // GRID, min((column + GRID - 1) // GRID, best.shape[1] - 1) + 1):
-                    for h in range(wanted):
+                    for h in range(best.shape[2]):
                         shape = best[i, j, h]
                         if last[shape] != number:
                             last[shape] = number
                             found[number, many[number]] = shape
                             many[number] += 1
                             firsts[shape + 1] += 1
-    for k in range(shapes):
-        firsts[k + 1] += firsts[k]
-    listed, place = np.empty(firsts[-1], np.int64), firsts.copy()
-    for number in range(count):
+
+
+@kernel
+def _list_by_shape(found, many, place, listed):
+    for number in range(len(many)):
         for other in range(many[number]):
             shape = found[number, other]
             listed[place[shape]] = number
             place[shape] += 1
-    return firsts, listed
 
 
-@kernel
+@kernel(inner=True)
 def _best_shapes(y, coarse, level, best):
     """The shapes of highest density in the subspace, for each column of y (q, n), of one noise level."""
     shapes, rows, dimension = coarse.axes.shape
     wanted, count = best.shape[1], y.shape[1]
     stacked = coarse.axes.reshape((shapes * rows, dimension))
-    responses = np.empty((TOGETHER * rows, count), np.float32)
-    values = np.full((wanted, count), LOWEST, np.float32)
-    highest, logs = np.empty(count, np.float32), np.empty(count, np.float32)
+    responses = floats(TOGETHER * rows * count).reshape((TOGETHER * rows, count))
+    values = floats(wanted * count).reshape((wanted, count))
+    values[:] = LOWEST
+    highest, logs = floats(count), floats(count)
     energies = _sums_of_squares(y)
     for first in range(0, shapes, TOGETHER):
         some = min(TOGETHER, shapes - first)
@@ -206,11 +233,12 @@ def _best_shapes(y, coarse, level, best):
             _insert(highest, k, values, best)
 
 
-@kernel(fastmath=FAST)
+@kernel(inner=True, fastmath=FAST)
 def _sums_of_squares(y):
     """Of each column of y (q, n)."""
     widest_vectors()
-    total = np.zeros(y.shape[1], np.float32)
+    total = floats(y.shape[1])
+    total[:] = np.float32(0.0)
     for d in range(len(y)):
         row = y[d]
         for i in range(len(total)):
@@ -218,7 +246,7 @@ def _sums_of_squares(y):
     return total
 
 
-@kernel
+@kernel(inner=True)
 def _insert(found, shape, values, best):
     """Put a shape among the best of each patch, if it is one: values (wanted, n), falling, and numbers (n, wanted)."""
     last = len(values) - 1
@@ -235,21 +263,13 @@ def _insert(found, shape, values, best):
 
 
 @kernel(inline="always")
-def level_of(levels, number, columns):
-    """The noise level of a patch."""
-    if levels.size == 1:
-        return levels[0, 0]
-    return levels[number // columns, number % columns]
-
-
-@kernel(inline="always")
 def corner(places, number):
     """Row and column at which a patch begins."""
     row, column = divmod(number, len(places[1]))
     return places[0][row], places[1][column]
 
 
-@kernel
+@kernel(inner=True)
 def take(patches, numbers, room):
     """The patches of these numbers, one after the other."""
     widest_vectors()
@@ -263,7 +283,8 @@ def take(patches, numbers, room):
 def cut_centred_patches(image, places, size):
     """The patches that begin at the places (rows, columns), row by row, without their mean: (n, a)."""
     widest_vectors()
-    patches = np.empty((len(places[0]) * len(places[1]), size * size), np.float32)
+    count, pixels = len(places[0]) * len(places[1]), size * size
+    patches = floats(count * pixels).reshape((count, pixels))
     for i in range(len(patches)):
         row, column = corner(places, i)
         mean = np.float32(0.0)

@@ -8,6 +8,8 @@ or some of their names, such as "alias,product". Results agree to rounding; benc
   up in, so that its look-ups become SIMD gathers.
 - `product`: `add_product` is total += a @ b by the gemm of the BLAS with beta = 1, through numba's symbol for `np.dot`.
 - `vectors`: `widest_vectors` asks for the 512-bit registers of AVX-512, of which LLVM uses only half by default.
+- `entries`: what is never called from C, or from Python, is compiled without what it would be called by: a tenth of
+  the time.
 - `loading`: compiled code is taken from the cache without all that numba needs to compile: 0.3 s of every start.
 - The cache of compiled code on disk, invalidated whenever any kernel changes.
 - The lock around numba's compiler, for which a fork waits: a child could never take it from a thread of its parent.
@@ -23,7 +25,7 @@ from functools import cache
 from hashlib import sha256
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numba
 import numpy as np
@@ -32,7 +34,7 @@ from numba.extending import intrinsic
 
 from heatprior.locks import hold_during_forks
 
-TRICKS = ("alias", "product", "vectors", "loading")
+TRICKS = ("alias", "product", "vectors", "entries", "loading")
 # The tricks are machine code: where NUMBA_DISABLE_JIT leaves kernels to Python, none can be had.
 _asked = "1" if getattr(numba.config, "DISABLE_JIT", 0) else os.environ.get("HEATPRIOR_PLAIN_KERNELS", "")
 PLAIN = tuple(trick for trick in TRICKS if _asked == "1" or trick in _asked.split(","))  # tricks to do without
@@ -48,14 +50,25 @@ def on_compiling(listener: Callable[[], None]) -> None:
     _listeners.append(listener)
 
 
-def kernel(function: Callable[..., Any] | None = None, **options: Any) -> Any:
-    """`njit` of a loop that releases the GIL, divides as numpy does (no ZeroDivisionError), and is kept on disk."""
+def kernel(function: Callable[..., Any] | None = None, *, inner: bool = False, **options: Any) -> Any:
+    """`njit` of a loop that releases the GIL, divides as numpy does (no ZeroDivisionError), and is kept on disk.
+
+    Only kernels call an `inner` one: its code is kept with theirs.
+    """
     if function is None:
-        return lambda function: kernel(function, **options)
-    dispatcher = njit(nogil=True, error_model="numpy", **options)(function)
-    if _KernelCache is not None and _cache_folder() is not None:
+        return lambda function: kernel(function, inner=inner, **options)
+    entries = {"no_cfunc_wrapper": True, "no_cpython_wrapper": inner} if _can_leave_out_entries() else {}
+    dispatcher = cast(Any, njit)(nogil=True, error_model="numpy", **entries, **options)(function)
+    if _KernelCache is not None and not inner and _cache_folder() is not None:
         dispatcher._cache = _KernelCache(function)
     return dispatcher
+
+
+@cache
+def _can_leave_out_entries() -> bool:
+    """Whether this numba knows the options by which it leaves them out of its own functions."""
+    known = getattr(import_module("numba.core.cpu"), "CPUTargetOptions", None)
+    return "entries" not in PLAIN and hasattr(known, "no_cfunc_wrapper") and hasattr(known, "no_cpython_wrapper")
 
 
 # The cache on disk. numba's own renews the code of a function when its file changes, but not when a function that it

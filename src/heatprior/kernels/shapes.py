@@ -29,7 +29,8 @@ from heatprior.kernels.candidates import (
     candidates_on_grid,
     corner,
     cut_centred_patches,
-    level_of,
+    floats,
+    levels_of_kernels,
     list_by_shape,
     peak,
     peaks_plain,
@@ -95,30 +96,43 @@ def changes_plain(patches: FloatArray, tables: ShapeTables, level: int) -> tuple
     return changes, counts[:, None] * tables.window
 
 
-@kernel
-def add_changes(band, size, places, levels, tables, candidates, total):
+def add_changes(
+    band: FloatArray,
+    size: int,
+    places: tuple[IntArray, IntArray],
+    levels: IntArray,
+    tables: ShapeTables,
+    candidates: int,
+    total: FloatArray,
+) -> None:
     """Add up the changes of the patches of a band (h, w) that begin at these places: rows (m,) and columns (n,).
 
     `total` (2, h, w) holds their sums, each pixel counted by its weight, and the sums of the weights. `levels` are the
     numbers of the noise levels of the patches, (m, n), or (1, 1) if it is one.
+
+    A kernel for each step, with the tables that it needs: one for all of them takes twice as long to compile.
     """
+    rows, columns = map(len, places)
+    level, each = levels_of_kernels(levels)
     patches = cut_centred_patches(band, places, size)
-    best = candidates_on_grid(patches, len(places[0]), levels, tables, candidates)
-    firsts, listed = list_by_shape(best, len(places[0]), len(places[1]), len(tables.begins) - 1)
-    logs = _peaks_of_candidates(patches, len(places[1]), levels, tables, firsts, listed)
+    best = candidates_on_grid(patches, rows, levels, tables, candidates)
+    firsts, listed = list_by_shape(best, rows, columns, len(tables.begins) - 1)
+    energies = _energies(patches, tables.whitening if len(tables.whitening) else None)
+    axes = (tables.leading, tables.full.gains, tables.full.rest, tables.full.constants)
+    logs = _peaks_of_candidates(patches, energies, columns, level, each, *axes, firsts, listed)
     firsts, listed, shares = _likely(firsts, listed, logs, len(patches), tables.rival)
-    changes, counts = _changes(patches, len(places[1]), levels, tables, firsts, listed, shares)
+    changes, counts = -patches, np.zeros(len(patches), np.float32)
+    own = (tables.begins, tables.analysis, tables.synthesis, tables.gains, tables.keeps, tables.constants)
+    _change(patches, columns, level, each, *own, tables.confidences, firsts, listed, shares, changes, counts)
     _add_patches(changes, counts, tables.window, places, size, total)
 
 
 @kernel
-def _peaks_of_candidates(patches, columns, levels, tables, firsts, listed):
+def _peaks_of_candidates(patches, energies, columns, level, levels, leading, gains, rest, constants, firsts, listed):
     """The log-density of every listed patch under the shape that lists it, at its best contrast."""
-    found = np.empty(len(listed), np.float32)
-    room, energies = np.empty((RUN, patches.shape[1]), np.float32), _energies(patches, tables.whitening)
-    energy, logs = np.empty(RUN, np.float32), np.empty(RUN * tables.full.gains.shape[2], np.float32)
-    axes = tables.full.axes.shape[1]
-    responses = np.empty(RUN * axes, np.float32)
+    pixels, axes = patches.shape[1], leading.shape[2]
+    found, room = floats(len(listed)), floats(RUN * pixels).reshape((RUN, pixels))
+    energy, logs, responses = floats(RUN), floats(RUN * gains.shape[2]), floats(RUN * axes)
     for k in range(len(firsts) - 1):
         for start in range(firsts[k], firsts[k + 1], RUN):
             end = min(start + RUN, firsts[k + 1])
@@ -128,25 +142,32 @@ def _peaks_of_candidates(patches, columns, levels, tables, firsts, listed):
             for i in range(len(some)):
                 own[i] = energies[some[i]]
             u = responses[: len(some) * axes].reshape((len(some), axes))
-            np.dot(y, tables.leading[k], u)
+            np.dot(y, leading[k], u)
             square(u.reshape(-1))
-            if levels.size == 1:
-                _peaks_of_one_level(u, own, tables.full, k, levels[0, 0], logs, values)
+            if levels is None:
+                _peaks_of_one_level(u, own, gains[level, k], rest[level, k], constants[level, k], logs, values)
             else:
-                _peaks_of_levels(u, own, tables.full, k, levels, some, columns, values)
+                for i in range(len(some)):
+                    at = levels[some[i] // columns, some[i] % columns]
+                    values[i] = peak(u[i], own[i], gains[at, k], rest[at, k], constants[at, k])
     return found
 
 
-@kernel
-def _likely(firsts, listed, logs, count, rival):
+def _likely(
+    firsts: IntArray, listed: IntArray, logs: FloatArray, count: int, rival: float
+) -> tuple[IntArray, IntArray, FloatArray]:
     """The patches of each shape k, listed[firsts[k] : firsts[k + 1]], where it is no less than a rival; its shares."""
     highest, total = np.full(count, LOWEST, np.float32), np.zeros(count, np.float32)
+    kept, numbers, shares = np.zeros_like(firsts), np.empty_like(listed), np.empty_like(logs)
+    place = _share(firsts, listed, logs, np.float32(math.log(rival)), highest, total, kept, numbers, shares)
+    return kept, numbers[:place], shares[:place]
+
+
+@kernel
+def _share(firsts, listed, logs, least, highest, total, kept, numbers, shares):
     for i in range(len(listed)):
         highest[listed[i]] = max(highest[listed[i]], logs[i])
-    shares = np.empty(len(listed), np.float32)
-    least = np.float32(math.log(rival))
-    kept, place = np.zeros_like(firsts), 0
-    numbers = np.empty_like(listed)
+    place = 0
     for k in range(len(firsts) - 1):
         for i in range(firsts[k], firsts[k + 1]):
             behind = logs[i] - highest[listed[i]]
@@ -158,18 +179,18 @@ def _likely(firsts, listed, logs, count, rival):
         kept[k + 1] = place
     for i in range(place):
         shares[i] /= total[numbers[i]]
-    return kept, numbers[:place], shares[:place]
+    return place
 
 
-@kernel
-def _peaks_of_one_level(squares, energies, full, k, level, room, found):
-    """The largest log-density of shape k over contrasts, of patches whose responses have these squares (n, m')."""
-    logs = room[: len(squares) * full.gains.shape[2]].reshape((len(squares), full.gains.shape[2]))
-    np.dot(squares, np.ascontiguousarray(full.gains[level, k].T), logs)
-    _highest(logs, energies, full.rest[level, k], full.constants[level, k], found)
+@kernel(inner=True)
+def _peaks_of_one_level(squares, energies, gains, rest, constants, room, found):
+    """The largest log-density of a shape over contrasts, of patches whose responses have these squares (n, m')."""
+    logs = room[: len(squares) * len(gains)].reshape((len(squares), len(gains)))
+    np.dot(squares, np.ascontiguousarray(gains.T), logs)
+    _highest(logs, energies, rest, constants, found)
 
 
-@kernel(fastmath=FAST)
+@kernel(inner=True, fastmath=FAST)
 def _highest(logs, energies, rest, constants, found):
     widest_vectors()
     for i in range(len(found)):
@@ -179,57 +200,69 @@ def _highest(logs, energies, rest, constants, found):
         found[i] = highest
 
 
-@kernel
-def _peaks_of_levels(squares, energies, full, k, levels, numbers, columns, found):
-    """The same for one noise level per patch."""
-    for i in range(len(squares)):
-        level = level_of(levels, numbers[i], columns)
-        found[i] = peak(squares[i], energies[i], full.gains[level, k], full.rest[level, k], full.constants[level, k])
-
-
 @kernel(fastmath=FAST)
 def _energies(patches, whitening):
-    """|y|² of patches (n, a) without their mean, in coordinates in which the noise is white: (n,)."""
+    """|y|² of patches (n, a) without their mean, in coordinates in which the noise is white, if not as it is: (n,)."""
     widest_vectors()
-    energies = np.empty(len(patches), np.float32)
+    energies = floats(len(patches))
     for start in range(0, len(patches), RUN):
         some = patches[start : start + RUN]
-        y = np.dot(some, whitening.T) if len(whitening) > 0 else some
+        y = some if whitening is None else np.dot(some, whitening.T)
         for i in range(len(some)):
             energies[start + i] = weighted_sum(y[i], y[i])
     return energies
 
 
 @kernel
-def _changes(patches, columns, levels, tables, firsts, listed, shares):
-    """By how much the posterior mean changes every patch, (n, a), and how much it counts, (n,)."""
-    pixels, most = patches.shape[1], tables.gains.shape[3]
-    room, clean = np.empty((RUN, pixels), np.float32), np.empty((RUN, pixels), np.float32)
-    responses, kept = np.empty(RUN * most, np.float32), np.empty(RUN * most, np.float32)
-    parts, own = np.empty(RUN * tables.gains.shape[2], np.float32), np.empty(RUN, np.float32)
-    changes, counts = -patches, np.zeros(len(patches), np.float32)
+def _change(
+    patches,
+    columns,
+    level,
+    levels,
+    begins,
+    analysis,
+    synthesis,
+    gains,
+    keeps,
+    constants,
+    confidences,
+    firsts,
+    listed,
+    shares,
+    changes,
+    counts,
+):
+    """Add to `changes` (n, a), −y, the posterior mean of every patch y, and to `counts` (n,) how much it counts."""
+    pixels, contrasts, most = patches.shape[1], gains.shape[2], gains.shape[3]
+    room, clean = floats(RUN * pixels).reshape((RUN, pixels)), floats(RUN * pixels).reshape((RUN, pixels))
+    responses, kept = floats(RUN * most), floats(RUN * most)
+    parts, own = floats(RUN * contrasts), floats(RUN)
     for k in range(len(firsts) - 1):
-        begin, end = tables.begins[k], tables.begins[k + 1]
-        axes = tables.analysis[begin * pixels : end * pixels].reshape((pixels, end - begin))
-        back = tables.synthesis[begin * pixels : end * pixels].reshape((end - begin, pixels))
+        begin, end = begins[k], begins[k + 1]
+        axes = analysis[begin * pixels : end * pixels].reshape((pixels, end - begin))
+        back = synthesis[begin * pixels : end * pixels].reshape((end - begin, pixels))
         for start in range(firsts[k], firsts[k + 1], RUN):
             some = listed[start : min(start + RUN, firsts[k + 1])]
             take(patches, some, room)
             u = responses[: len(some) * (end - begin)].reshape((len(some), end - begin))
             np.dot(room[: len(some)], axes, u)
-            if levels.size == 1:
-                shrink_at_one_level(u, tables, k, levels[0, 0], parts, kept, own)
+            if levels is None:
+                _shrink_all(u, gains[level, k], keeps[level, k], constants[level, k], confidences[k], parts, kept, own)
             else:
-                shrink_at_levels(u, tables, k, levels, some, columns, parts, kept, own)
+                for i in range(len(some)):
+                    at, room_of = (
+                        levels[some[i] // columns, some[i] % columns],
+                        (parts[:contrasts], kept[: end - begin]),
+                    )
+                    own[i] = _shrink(u[i], gains[at, k], keeps[at, k], constants[at, k], confidences[k], *room_of)
             for i in range(len(some)):
                 counts[some[i]] += shares[start + i] * own[i]
             np.dot(u, back, clean[: len(some)])
             for i in range(len(some)):
                 _add_share(clean[i], shares[start + i], changes[some[i]])
-    return changes, counts
 
 
-@kernel
+@kernel(inner=True)
 def _add_share(clean, share, change):
     """change ← change + share · clean."""
     widest_vectors()
@@ -257,34 +290,34 @@ def _add_patches(patches, counts, window, places, size, total):
 # all patches the sums over axes and contrasts are matrix products.
 
 
-@kernel
-def shrink_at_one_level(u, tables, k, level, parts, kept, counts):
+@kernel(inner=True)
+def _shrink_all(u, all_gains, all_keeps, constants, confidences, parts, kept, counts):
     """`_shrink` for every row of u (n, m), by products; `parts` and `kept` are room, `counts` (n,) what it returns."""
     rows, axes = u.shape
-    gains, keeps = tables.gains[level, k, :, :axes], tables.keeps[level, k, :, :axes]
+    gains, keeps = all_gains[:, :axes], all_keeps[:, :axes]
     logs, factors = parts[: rows * len(gains)].reshape((rows, len(gains))), kept[: u.size].reshape(u.shape)
     _square_into(u.reshape(-1), factors.reshape(-1))
     np.dot(factors, np.ascontiguousarray(gains.T), logs)
-    _to_probabilities(logs, tables.constants[level, k], tables.confidences[k], counts)
+    _to_probabilities(logs, constants, confidences, counts)
     np.dot(logs, np.ascontiguousarray(keeps), factors)
     _scale(u.reshape(-1), factors.reshape(-1))
 
 
-@kernel(fastmath=FAST)
+@kernel(inner=True, fastmath=FAST)
 def _square_into(values, squares):
     widest_vectors()
     for i in range(len(values)):
         squares[i] = values[i] * values[i]
 
 
-@kernel(fastmath=FAST)
+@kernel(inner=True, fastmath=FAST)
 def _scale(values, factors):
     widest_vectors()
     for i in range(len(values)):
         values[i] *= factors[i]
 
 
-@kernel(fastmath=FAST)
+@kernel(inner=True, fastmath=FAST)
 def _to_probabilities(logs, constants, confidences, counts):
     """Of the contrasts, P(g | u), in place of Σ_d gain_gd u_d² (n, G); and Σ_g P(g | u) confidence_g, (n,)."""
     for i in range(len(logs)):
@@ -303,17 +336,7 @@ def _to_probabilities(logs, constants, confidences, counts):
         counts[i] = scale * count
 
 
-@kernel
-def shrink_at_levels(u, tables, k, levels, numbers, columns, parts, kept, counts):
-    """The same for one noise level per patch."""
-    contrasts, axes = tables.gains.shape[2], u.shape[1]
-    for i in range(len(u)):
-        level = level_of(levels, numbers[i], columns)
-        gains, keeps, constants = tables.gains[level, k], tables.keeps[level, k], tables.constants[level, k]
-        counts[i] = _shrink(u[i], gains, keeps, constants, tables.confidences[k], parts[:contrasts], kept[:axes])
-
-
-@kernel(fastmath=FAST)
+@kernel(inner=True, fastmath=FAST)
 def _shrink(u, gains, keeps, constants, confidences, parts, squares):
     """u ← Σ_g P(g | u) keep_g u, and Σ_g P(g | u) confidence_g; `parts` and `squares` are room."""
     widest_vectors()
