@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from functools import cache
 from importlib.util import find_spec
@@ -10,6 +11,7 @@ from random import Random
 from typing import NamedTuple
 
 from fuzz.command_lines import odd_command_line
+from fuzz.meanings import PADDED, Meaning, colours, gaps, turns
 from fuzz.mutations import mutated
 from fuzz.places import odd_places, store
 from fuzz.seeds import MAKERS, Seed, seeds_of
@@ -28,6 +30,8 @@ class Case(NamedTuple):
     kept: tuple[str, ...] | None = None  # files that may not change; None: all of them
     sound: tuple[str, ...] = ()  # outputs that must be there whatever else fails: those of files that are not mutated
     links: tuple[tuple[str, str], ...] = ()  # names, and where they lead
+    padded: tuple[str, ...] = ()  # files that are made PADDED bytes long
+    meaning: Meaning | None = None  # what is expected of the outputs, if that is known
 
     def write(self, folder: Path) -> None:
         """Make the files and the links."""
@@ -35,6 +39,8 @@ class Case(NamedTuple):
             path = folder / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content)
+            if name in self.padded:
+                os.truncate(path, PADDED)
         for name, place in self.links:
             (folder / name).symlink_to(place)
 
@@ -154,8 +160,28 @@ def _places(_: str, random: Random) -> Case:
     return Case(files, line, kept=kept, links=tuple(links.items()))
 
 
+def _meaning(_: str, random: Random) -> Case:
+    meaning = random.choice((colours, gaps, turns))(random)
+    return Case(dict(meaning.files), meaning.arguments, meaning.outputs, meaning=meaning)
+
+
+def _padded(_: str, random: Random) -> Case:
+    """A sound or mutated image in a file that is far longer; whatever comes of it takes little memory."""
+    target = random.choice([target for target in TARGETS if target not in _MAKERS])
+    suffix, content = random.choice(_seeds(target)) if random.random() < 0.5 else _mutant(target, random)
+    name, output = f"image{suffix}", f"out{suffix}"
+    return Case({name: content}, ["denoise", name, "-o", output, *FAST, *PRIOR], (output,), padded=(name,))
+
+
 _MAKERS: dict[str, Callable[[str, Random], Case]] = {
-    "prior": _prior, "map": _map, "arguments": _command_line, "places": _places,
+    "prior": _prior, "map": _map, "arguments": _command_line, "places": _places, "meanings": _meaning,
+    "padded": _padded,
 }  # fmt: skip
 PACKAGES = {"fits": "astropy", "dicom": "pydicom", "nifti": "nibabel"}
-TARGETS = (*(target for target in MAKERS if find_spec(PACKAGES.get(target, "numpy"))), "arguments", "places")
+TARGETS = (
+    *(target for target in MAKERS if find_spec(PACKAGES.get(target, "numpy"))),
+    "arguments",
+    "places",
+    "meanings",
+    "padded",
+)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fuzz.cases import Case
+from fuzz.meanings import Meaning
 
 LONGEST = 20.0  # seconds of the processor; the machine may have other things to do
 MOST_MEMORY = 300 << 20  # bytes beyond three times the image
@@ -44,6 +45,8 @@ def _broken(case: Case, outcome: Outcome, folder: Path) -> list[str]:
     if outcome.traceback:
         return [f"traceback: {outcome.traceback.strip().splitlines()[-1]}"]
     broken = [*_spoken(outcome), *_bounded(outcome), *_unchanged(case, folder), *_left(case, outcome, folder)]
+    if case.meaning is not None:  # which may be written otherwise than computed: colours divided by transparency
+        return broken or _as_meant(case.meaning, outcome, folder)
     if not broken:
         for name in _written(case, folder):
             broken += (
@@ -76,12 +79,51 @@ def _bounded(outcome: Outcome) -> list[str]:
 
 def _unchanged(case: Case, folder: Path) -> list[str]:
     kept = case.files if case.kept is None else case.kept
-    there = {name: path.read_bytes() if (path := folder / name).is_file() else None for name in kept}
+    there = {name: _content(folder / name, len(case.files[name])) for name in kept if name in case.padded}
+    there |= {name: _content(folder / name) for name in kept if name not in case.padded}
     broken = [
         f"{name} {'is gone' if now is None else 'changed'}" for name, now in there.items() if now != case.files[name]
     ]
     replaced = "--force" in case.arguments  # a link may be what is replaced, but not what it leads to
     return broken + [f"{name} is gone" for name, _ in case.links if not (folder / name).is_symlink() and not replaced]
+
+
+def _content(path: Path, most: int = -1) -> bytes | None:
+    """The first bytes of a file, or all of them; None if it is gone."""
+    if not path.is_file():
+        return None
+    with path.open("rb") as file:
+        return file.read(most)
+
+
+def _as_meant(meaning: Meaning, outcome: Outcome, folder: Path) -> list[str]:
+    """What is known of the outputs beforehand holds."""
+    if outcome.code != 0:
+        return ["refused what is sound"]
+    first, *rest = (_pixels(folder / name) for name in meaning.outputs)
+    if meaning.near is not None:
+        right, tolerance = meaning.near
+        distance = float(np.nanmean(np.abs(first - right)))
+        return [f"{meaning.outputs[0]} is {distance:.1f} from what it means"] if distance > tolerance else []
+    change = np.abs(getattr(np, meaning.turned)(rest[0][..., 0]) - first[..., 0]).max()
+    return [f"turning changes it by {change:g}"] if change > 1 else []
+
+
+def _pixels(path: Path) -> NDArray[np.float64]:
+    """As others read them; of PNG and WebP the colours, without transparency."""
+    if path.suffix == ".fits":
+        from astropy.io import fits  # noqa: PLC0415 (an extra)
+
+        with fits.open(path, do_not_scale_image_data=True) as parts:
+            return np.asarray(parts[0].data, np.float64)
+    if path.suffix == ".tif":
+        import tifffile  # noqa: PLC0415
+
+        return np.asarray(tifffile.imread(path), np.float64)
+    from PIL import Image  # noqa: PLC0415
+
+    with Image.open(path) as image:
+        return np.asarray(image.convert("RGB"), np.float64)
 
 
 def _written(case: Case, folder: Path) -> list[str]:

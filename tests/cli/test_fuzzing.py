@@ -106,3 +106,29 @@ def test_a_record_goes_on_and_what_keeps_the_laws_again_is_mended(tmp_path: Path
     again.write()
     assert (again.cases, again.broken, again.tallies["tiff"].mended) == (3, [], {"8": ["hangs"]})
     assert [part["cases"] for part in again.parts] == [2, 1]
+
+
+@pytest.mark.parametrize(("kind", "complaint"), [("colours", "from what it means"), ("turns", "turning changes it")])
+def test_the_laws_notice_what_is_not_meant(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, complaint: str):
+    """Outputs as they are meant keep the laws; brighter by 9 grey levels, or changed in a pixel, they do not."""
+    monkeypatch.syspath_prepend(str(ROOT))
+    from random import Random
+
+    from PIL import Image
+
+    from fuzz import meanings
+    from fuzz.cases import Case
+    from fuzz.laws import Outcome, broken_laws
+
+    meaning = getattr(meanings, kind)(Random(0))
+    case = Case(dict(meaning.files), meaning.arguments, meaning.outputs, meaning=meaning)
+    case.write(tmp_path)
+    done = Outcome(0, "", "", "", 0.1, 0, {})
+    for name in meaning.outputs:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        right = meaning.near[0] if meaning.near else np.asarray(Image.open(tmp_path / "images" / Path(name).name))
+        Image.fromarray(right.astype(np.uint8)).save(tmp_path / name, lossless=True)
+    assert broken_laws(case, done, tmp_path) == []
+    last = tmp_path / meaning.outputs[-1]
+    Image.fromarray(np.asarray(Image.open(last)) + np.uint8(9)).save(last, lossless=True)
+    assert complaint in broken_laws(case, done, tmp_path)[0]

@@ -202,3 +202,13 @@ def test_a_small_picture_in_a_huge_file_is_refused_before_it_is_read(tmp_path: P
     path = tmp_path / f"image.{suffix}"
     Image.fromarray(noise((64, 48, 3), "uint8")).save(path, **({"lossless": True} if "less" in suffix else {}))
     refuse_when_padded(path)
+
+
+@pytest.mark.parametrize("mode", ["L", "P"])
+def test_a_strip_far_longer_than_its_pixels_is_refused_before_it_is_read(tmp_path: Path, mode: str):
+    path = tmp_path / "image.tif"
+    Image.fromarray(noise((40, 50), "uint8")).convert(mode).save(path, compression="tiff_lzw")
+    overwrite(path, StripByteCounts=900 << 20)
+    with path.open("r+b") as file:
+        file.truncate(1 << 30)  # sparse
+    refused(path, "save the image alone")

@@ -24,6 +24,7 @@ from heatprior.images.decoding import (
     EXPANSION,
     SMALL,
     check_inflated,
+    check_padding,
     check_size,
     exif_of,
     is_profile,
@@ -288,6 +289,7 @@ def _read_converted(path: Path, pages: Sequence[Any]) -> tuple[NDArray[Any], boo
         size = image.width * image.height * 3 * len(pages)
         check_size(size, path.stat().st_size)
         for page in pages:
+            check_padding(size, max(page.databytecounts, default=0))
             image.seek(page.index)
             picture = image
             if page.photometric == Y_CB_CR and page.compression == NO_COMPRESSION:  # which Pillow misreads before 12
@@ -453,11 +455,12 @@ def _check_pages(path: Path, series: list[Any]) -> None:
 
 
 def _check_segments(file: BinaryIO, page: Any) -> None:
-    """Refuse deflated strips or tiles that inflate to far more than declared."""
-    if page.compression not in DEFLATES:
-        return
+    """Refuse strips or tiles that are far longer than declared, or inflate to that, before they are read."""
     rows, columns = (page.tilelength, page.tilewidth) if page.is_tiled else (page.rowsperstrip, page.imagewidth)
     expected = min(rows, max(page.imagelength, page.tilelength)) * columns * page.samplesperpixel * page.dtype.itemsize
+    check_padding(expected, max(page.databytecounts, default=0))
+    if page.compression not in DEFLATES:
+        return
     for place, length in zip(page.dataoffsets, page.databytecounts, strict=False):
         if length * EXPANSION > expected + HARMLESS:
             file.seek(place)
