@@ -29,7 +29,7 @@ from heatprior.kernels.patch_averaging import LANES
 from heatprior.kernels.patches import extract
 from heatprior.kernels.threads import products_in_one_thread
 from heatprior.priors.patch_step import response_tables
-from heatprior.zoo import load_patch_prior
+from heatprior.zoo import load
 
 SEED = 0
 SIGMA = 25 / 255
@@ -48,7 +48,7 @@ def main() -> None:
     if arguments.large:
         print(json.dumps(large(arguments.large, arguments.side)))
         return
-    priors = {name: load_patch_prior(name) for name in ("patch7", "patch15")}
+    priors: dict[str, Any] = {name: load(name) for name in ("patch7", "patch15")}
     result: dict[str, Any] = {
         "seed": SEED,
         "sigma": SIGMA,

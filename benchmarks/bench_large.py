@@ -134,7 +134,7 @@ def denoise_once(source: Path, target: Path, workers: int, longest: float) -> No
 
     finished = True
     try:
-        denoise_store(source, target, Settings(quality="fast"), workers=workers, told=note)
+        denoise_store(source, target, Settings(quality="fast"), workers=workers, report=note)
     except TimeIsUpError:
         finished = False
     seconds, processor, blocks = (last - first for first, last in zip(told[0], told[-1], strict=True))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import resource
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from measure import seconds, write_result
@@ -18,7 +19,7 @@ from heatprior import PatchPrior
 from heatprior.arrays import FloatArray
 from heatprior.kernels.expert_moments import mixture_moments_plain
 from heatprior.kernels.threads import for_each
-from heatprior.zoo import load_patch_prior
+from heatprior.zoo import load
 
 SEED = 0
 PATCHES = 1_000_000
@@ -58,7 +59,7 @@ def memory_now() -> float:
 
 
 def main() -> None:
-    prior = load_patch_prior("patch7")
+    prior: Any = load("patch7")
     rng = np.random.default_rng(SEED)
     y = rng.standard_normal((PATCHES, prior.filters.pixels), dtype=np.float32)
     y *= 0.2

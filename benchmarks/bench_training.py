@@ -23,9 +23,8 @@ from heatprior import TrainingConfig
 from heatprior.arrays import FloatArray
 from heatprior.data.datasets import PatchSource
 from heatprior.learning.optimisers import IPalm, Objective, OrthogonalAdam
-from heatprior.learning.patch_training import CHECK_EVERY, Training
+from heatprior.learning.patch_training import CHECK_EVERY, NoisyBatch, ScoreMatching, Training
 from heatprior.learning.projections import project_orthogonal
-from heatprior.learning.score_matching import NoisyBatch, ScoreMatching
 from heatprior.priors.experts import Experts
 
 SEED = 0

@@ -9,8 +9,7 @@ from typing import Any
 
 from heatprior import adapt, denoise
 from heatprior.arrays import FloatArray
-from heatprior.priors.adapter import complete
-from heatprior.priors.protocol import DiffusedPrior
+from heatprior.priors.protocol import DiffusedPrior, complete
 from heatprior.records import write_record
 from heatprior.restoration.pipeline import Pipeline
 

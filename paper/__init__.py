@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from heatprior import zoo
+from heatprior.errors import InvalidInputError
 from heatprior.priors.patch import PatchPrior
 from heatprior.priors.protocol import StoredPrior
 
@@ -24,4 +25,7 @@ def load(name: str) -> StoredPrior:
 
 def load_patch_prior(name: str) -> PatchPrior:
     """The same for those who need filters and experts."""
-    return zoo.load_patch_prior(name if Path(name).suffix else prior_file(name))
+    loaded = load(name)
+    if not isinstance(loaded, PatchPrior):
+        raise InvalidInputError(f"{name} is a {type(loaded).__name__}; expected a PatchPrior such as patch7")
+    return loaded

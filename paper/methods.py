@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from heatprior.arrays import FloatArray
-from heatprior.priors.adapter import complete
-from heatprior.priors.protocol import DiffusedPrior
+from heatprior.priors.protocol import DiffusedPrior, complete
 from heatprior.restoration.adaptation import adapt
 from heatprior.restoration.pipeline import ONE_STEP, Pipeline
 

@@ -11,7 +11,8 @@ from scipy.linalg import helmert
 from heatprior.priors.experts import Experts
 from heatprior.priors.filters import FilterBank
 from heatprior.priors.gaussian_mixture import GaussianMixturePrior
-from heatprior.priors.patch import ExplicitMixture, PatchPrior
+from heatprior.priors.patch import PatchPrior
+from paper.claims.explicit_mixture import ExplicitMixture
 
 
 def filter_bank(size: int, count: int, *, seed: int = 0, zero_mean: bool = True) -> FilterBank:
@@ -116,10 +117,8 @@ PATCH_PRIORS = {
     "24 experts of 125 components": patch_prior(5, 24, 125, seed=4),
 }
 EXPLICIT_MIXTURES = {
-    "explicit mixture": patch_prior(2, 2, 3, seed=5).as_gaussian_mixture(),
-    "explicit mixture of filters that are not orthogonal": tilted(
-        patch_prior(3, 2, 3, seed=6), 30
-    ).as_gaussian_mixture(),
+    "explicit mixture": ExplicitMixture.of(patch_prior(2, 2, 3, seed=5)),
+    "explicit mixture of filters that are not orthogonal": ExplicitMixture.of(tilted(patch_prior(3, 2, 3, seed=6), 30)),
 }
 GAUSSIAN_MIXTURES = {
     "one Gaussian": gaussian_mixture(2, 1),

@@ -1,14 +1,15 @@
 """The parts of noise estimation by themselves: levels of independent patches, and around every pixel."""
 
 from typing import NamedTuple
+from unittest.mock import patch
 
 import numpy as np
 
 from heatprior.arrays import FloatArray
 from heatprior.border.entry import enter
 from heatprior.border.pixels import in_unit_range
-from heatprior.noise.levels import clipping, likelihood_of, search, without_gaps
-from heatprior.noise.likelihood import block_densities
+from heatprior.noise import levels
+from heatprior.noise.levels import clipping, likelihood_of, noise_level, without_gaps
 from heatprior.noise.maps import WINDOW, local_levels, to_pixels
 from heatprior.zoo import as_prior
 
@@ -18,16 +19,26 @@ class LocalNoise(NamedTuple):
     stderr: FloatArray
 
 
+class Independent:
+    """A likelihood of an image that is a row of independent patches: each is a block by itself."""
+
+    def __init__(self, likelihood):
+        self._likelihood = likelihood
+        self.stride = likelihood.size
+
+    def __getattr__(self, name):
+        return getattr(self._likelihood, name)
+
+    def block_side(self, _):
+        return 1
+
+
 def level_of_patches(patches, likelihood):
     """The noise level of independent patches (n, b²)."""
-    size = likelihood.size
+    size, parts_of = likelihood.size, levels.parts_of
     mosaic = patches.reshape(-1, size, size).swapaxes(0, 1).reshape(size, -1)
-    usable = np.ones((1, len(patches)), bool)
-
-    def densities(log_sigmas, chosen):
-        return block_densities(likelihood, mosaic, log_sigmas, chosen, usable, size, 1)
-
-    return search(likelihood, densities, size, 1)
+    with patch.object(levels, "parts_of", lambda blocks, _: parts_of(blocks, 1)):  # their scores are independent
+        return noise_level(mosaic, Independent(likelihood))
 
 
 def noise_map(image, prior="patch7", window=WINDOW):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from heatprior.priors.adapter import complete
+from heatprior.priors.protocol import complete
 from heatprior.priors.schedules import constant
 from heatprior.restoration.pipeline import ONE_STEP, Pipeline
 

@@ -18,7 +18,7 @@ BOTTOM = {"arrays", "errors", "files", "locks", "scipy_subset"}
 MAY_IMPORT = {
     "arrays": set(),
     "errors": set(),
-    "files": {"errors", "locks"},
+    "files": {"errors"},
     "locks": set(),
     "kinds": set(),
     "scipy_subset": {"arrays"},

@@ -39,7 +39,7 @@ def names_in_the_tables(text):
 def test_every_class_and_method_named_in_math_md_exists():
     code = "\n".join(path.read_text() for path in SOURCES)
     names = names_in_the_tables(MATH)
-    assert "PatchPrior.as_gaussian_mixture" in names
+    assert "ExplicitMixture.of" in names
     for name in names:
         owner, _, member = name.partition(".")
         assert re.search(rf"\bclass {owner}\b", code), f"docs/math.md names {name}"
@@ -130,6 +130,28 @@ def test_every_hop_of_the_paths_through_the_code_exists():
     assert len(hops) > 15
     assert undefined(hops) == []
     assert undefined([("cli/denoise.py", "nonsense"), ("nowhere.py", "denoise")]) != []
+
+
+def missing_files(text):
+    """Files named in backticks that do not exist: below the root, the package, or the room of their row."""
+    package, found = ROOT / "src" / "heatprior", []
+    for line in text.splitlines():
+        rooms = re.findall(r"`(\w+)/`", line.split("|")[1]) if line.startswith("| `") else []
+        places = [ROOT, package, *(folder / room for room in rooms for folder in (package, ROOT))]
+        for name in re.findall(r"`([\w/]+\.py)\b", line):
+            anywhere = [] if rooms else package.rglob(name)
+            below = [path for place in places[2:] for path in place.rglob(name)]
+            if not (any((place / name).is_file() for place in places) or any(anywhere) or below):
+                found.append(name)
+    return found
+
+
+def test_every_file_that_the_architecture_names_exists():
+    text = (ROOT / "docs" / "architecture.md").read_text("utf-8")
+    assert missing_files(text) == []
+    assert text.count(".py`") > 60
+    assert missing_files("| `noise/` | `grey_scale.py` |\nSee `lazy.py`, `files.py`.") == ["grey_scale.py", "lazy.py"]
+    assert missing_files("| `noise/` | `pipeline.py`, of another room |") == ["pipeline.py"]
 
 
 def test_every_file_that_the_documents_link_to_exists():

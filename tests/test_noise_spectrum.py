@@ -37,11 +37,11 @@ def test_covariance_is_that_of_drawn_noise():
 def test_white_noise_has_the_identity_as_its_covariance_and_stays_white():
     white = NoiseSpectrum.white()
     np.testing.assert_allclose(white.covariance(8), np.eye(64), atol=1e-12)
-    half, part = white.halved()
+    half, part = white.halve()
     np.testing.assert_allclose(half.power, 1.0, atol=1e-6)
     assert part == pytest.approx(1.0)
-    assert white.length == pytest.approx(0.0, abs=1e-6)
-    assert low_pass().length > 1.0
+    assert white.pixels_alike == pytest.approx(1.0)
+    assert low_pass().pixels_alike > 1.5
 
 
 def test_noise_of_a_reduced_image_follows_from_the_spectrum():
@@ -61,23 +61,10 @@ def test_noise_keeps_its_spectrum_through_what_splitting_does_to_it():
     levels[4:] = 0.2
     for noise in (ConstantNoise(0.1, spectrum), NoiseMap(levels.__getitem__, 0.1, 0.2, spectrum)):
         assert as_noise(noise).spectrum is spectrum
-        assert noise.changed(lambda sigma: 0.5 * sigma, 0.05, 0.1).spectrum is spectrum
-        assert noise.rearranged(lambda read, rows: read(rows)).spectrum is spectrum
-        assert noise.halved((8, 8), 0.5).spectrum is not None
-    assert ConstantNoise(0.1).halved((8, 8), 0.5).spectrum is None
-
-
-def test_the_error_of_the_length_is_that_of_drawn_spectra():
-    spectrum, error, rng = low_pass(16), 0.002, np.random.default_rng(5)  # of first order
-    numbers = np.arange(spectrum.power.size).reshape(spectrum.power.shape)
-    pair = np.minimum(numbers, np.roll(numbers[::-1, ::-1], 1, axis=(0, 1)))  # S(f) and S(−f) are one number
-    lengths = [
-        NoiseSpectrum(spectrum.power * (1.0 + error * rng.standard_normal(numbers.size))[pair]).length
-        for _ in range(400)
-    ]
-    assert np.std(lengths) == pytest.approx(spectrum.length_error(error), rel=0.15)  # four errors of 400 draws
-    assert np.std(lengths) != pytest.approx(spectrum.length_error(2.0 * error), rel=0.15)  # the control
-    assert NoiseSpectrum.white(8).length_error(error) == 0.0
+        assert noise.change(lambda sigma: 0.5 * sigma, 0.05, 0.1).spectrum is spectrum
+        assert noise.rearrange(lambda read, rows: read(rows)).spectrum is spectrum
+        assert noise.halve((8, 8), 0.5).spectrum is not None
+    assert ConstantNoise(0.1).halve((8, 8), 0.5).spectrum is None
 
 
 @pytest.mark.parametrize(

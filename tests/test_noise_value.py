@@ -24,9 +24,9 @@ def test_a_constant_map_is_a_constant_and_a_varying_one_is_not():
     [
         lambda noise: noise.rows(ROWS),
         lambda noise: noise.patches(ROWS, 3),
-        lambda noise: noise.changed(lambda sigma: 0.5 * sigma**2, 0.005, 0.005).rows(ROWS),
-        lambda noise: noise.rearranged(Mirrored((9, 12), 2).rows).rows(ROWS),
-        lambda noise: noise.halved((9, 12), 0.5).rows(ROWS),
+        lambda noise: noise.change(lambda sigma: 0.5 * sigma**2, 0.005, 0.005).rows(ROWS),
+        lambda noise: noise.rearrange(Mirrored((9, 12), 2).rows).rows(ROWS),
+        lambda noise: noise.halve((9, 12), 0.5).rows(ROWS),
         lambda noise: mixed_noise([noise, ConstantNoise(0.2)], np.array([1.0, 0.5])).rows(ROWS),
     ],
 )
@@ -50,6 +50,6 @@ def test_variances_of_independent_channels_add_up():
 
 
 def test_at_half_size_the_variance_is_the_mean_of_four_pixels():
-    halved = MAP.halved((9, 12), 1.0).rows(slice(0, 4))
+    halved = MAP.halve((9, 12), 1.0).rows(slice(0, 4))
     expected = np.sqrt(np.mean(LEVELS[:8].reshape(4, 2, 6, 2) ** 2, axis=(1, 3)))
     np.testing.assert_allclose(halved, expected, rtol=1e-6)

@@ -24,7 +24,7 @@ def test_the_floor_sees_a_small_loss(monkeypatch):
 
     def stronger(schedules, number, noise):
         right = step(schedules, number, noise)
-        return right.changed(lambda sigma: np.asarray(1.08 * sigma), 1.08 * right.lowest, 1.08 * right.highest)
+        return right.change(lambda sigma: np.asarray(1.08 * sigma), 1.08 * right.lowest, 1.08 * right.highest)
 
     monkeypatch.setattr(pipeline, "noise_of_step", stronger)
     floor, found = json.loads(quality_floor.FLOOR.read_text())["default"], quality_floor.measure("default")

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from heatprior.priors.adapter import AdaptedPrior
+from heatprior.priors.protocol import AdaptedPrior
 from heatprior.priors.schedules import schedules_on
 from heatprior.store import PriorFile, write_prior_file
 

@@ -13,11 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from heatprior import zoo
 from heatprior.arrays import FloatArray
 from heatprior.data.datasets import PatchSource, read_images
 from heatprior.priors.patch import PatchPrior
-from paper import bsds500, prior_file
+from paper import bsds500, load_patch_prior, prior_file
 
 TRAINING, BSD68 = "training", "bsd68"
 SMALLEST = 15  # pixels of a side: the largest patches
@@ -45,7 +44,7 @@ class Bench:
 
     def prior(self, name: str) -> PatchPrior:
         """A patch prior by its name."""
-        return zoo.load_patch_prior(self.path(name))
+        return load_patch_prior(str(self.path(name)))
 
     def files(self, images: str) -> list[Path]:
         """The files of a set of images, in order."""

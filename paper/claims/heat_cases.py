@@ -17,6 +17,7 @@ from heatprior.priors.experts import Experts
 from heatprior.priors.filters import FilterBank
 from heatprior.priors.patch import PatchPrior
 from heatprior.priors.wavelet import WaveletBasis, WaveletPrior, daubechies
+from paper.claims.explicit_mixture import ExplicitMixture
 from paper.claims.heat_defects import Defect, heat_defect
 from paper.claims.multiplied_out import MultipliedOut
 
@@ -88,7 +89,7 @@ def of_convolution(
 
 
 def _of_patches(prior: PatchPrior, samples: int, seed: int, sigmas: Sequence[float]) -> list[Defect]:
-    mixture = prior.as_gaussian_mixture()
+    mixture = ExplicitMixture.of(prior)
     axes, width = prior.filters.matrix / prior.filters.norms[:, None], _width(prior)
     return [
         heat_defect(prior.log_prob, prior.score, mixture.log_prob, _draw(prior, samples, s, seed), axes, s, width)
@@ -100,7 +101,7 @@ def _of_wavelet(
     prior: WaveletPrior, same: PatchPrior, samples: int, seed: int, sigmas: Sequence[float]
 ) -> list[Defect]:
     """`same` is the prior on patches with the basis of `prior` as its filters."""
-    mixture = same.as_gaussian_mixture()
+    mixture = ExplicitMixture.of(same)
     axes, width = same.filters.matrix / same.filters.norms[:, None], _width(same)
     return [
         heat_defect(

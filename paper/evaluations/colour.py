@@ -16,7 +16,7 @@ import numpy as np
 
 from heatprior import load
 from heatprior.arrays import FloatArray
-from heatprior.border.colour import CHROMA, COLOUR
+from heatprior.border.pixels import CHROMA, COLOUR
 from heatprior.data.trials import psnr, with_noise
 from heatprior.images import read_image
 from heatprior.records import write_record

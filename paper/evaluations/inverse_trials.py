@@ -23,8 +23,8 @@ from heatprior.arrays import FloatArray
 from heatprior.data.trials import psnr
 from heatprior.images import read_grey
 from heatprior.restoration.operators.convolution import gaussian_kernel
-from heatprior.restoration.operators.linear import Linear
 from heatprior.restoration.operators.measurement import Data, Measurement
+from heatprior.restoration.restore import Linear
 from paper.evaluations.tomography import projection_matrix
 
 SIGMA = 2.55 / 255

@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from heatprior.arrays import FloatArray
-from heatprior.kernels.lookup import interpolate, interpolate_back
 from heatprior.kernels.patches import EVERY
 from heatprior.kernels.score_matching import score_derivatives, weight_gradient
 from heatprior.scipy_subset import log_softmax
+from paper.learning.interpolation import interpolate, interpolate_back
 
 TABLE_CELLS = 384  # intervals between the nodes of a table
 WIDTHS_BEYOND = 5.0  # widths beyond the outermost mean that the tables reach

@@ -21,7 +21,7 @@ from heatprior.errors import InvalidInputError
 from heatprior.kernels.score_matching import score_derivatives, weight_gradient
 from heatprior.kernels.threads import for_each, products_in_one_thread
 from heatprior.learning.optimisers import IPalm, Objective, Point
-from heatprior.learning.score_matching import NoisyBatch, ScoreMatching
+from heatprior.learning.patch_training import NoisyBatch, ScoreMatching
 from heatprior.priors.bands import NORM_RANGE, Bands, Shape, Spectrum, image_of, to_spectrum
 from heatprior.priors.experts import PAPER_COMPONENTS, Experts
 from heatprior.priors.wavelet import WaveletBasis

@@ -14,7 +14,7 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor
 
-from heatprior.kernels.row_bands import LEAST_COUNT
+from heatprior.kernels.patches import LEAST_COUNT
 from heatprior.torch.denoising import Between, at_scales
 from paper.tuning.soft_choice import MixtureTensors, Subspace, soft_changes
 

@@ -15,12 +15,13 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 
-from heatprior import locks
 from heatprior.errors import OutputFileError
 
 LONGEST_NAME = 200  # bytes; systems take 255
+LOCKS = os.name == "posix"  # elsewhere every lock is granted, and nobody may conclude anything from one
 WORDS = b"heatprior makes a result in this folder, and removes it when that is done; you may do so if no run goes on\n"
 
 
@@ -104,7 +105,7 @@ def replacing(path: Path) -> Iterator[Path]:
 def discard_unfinished(path: Path) -> None:
     """Remove what a killed process left of its attempt to write `path`; not what is being written now."""
     folder = working_folder(path)
-    if locks.AVAILABLE and folder.is_dir() and (handle := claim(folder)) is not None:
+    if LOCKS and folder.is_dir() and (handle := claim(folder)) is not None:
         _end(folder, handle, path.name)
 
 
@@ -133,7 +134,7 @@ def claim(folder: Path) -> int | None:
     except OSError:  # there is no marker, or somebody was quicker
         return None
     try:
-        locks.lock(handle)
+        lock(handle)
         about = os.fstat(handle)
         words = os.read(handle, len(WORDS) + 1) if os.path.samestat(about, marker.lstat()) else None
         ours = _is_of_this_user(about) and (words == WORDS or (words == b"" and _holds_only(folder, marker)))
@@ -151,15 +152,25 @@ def claim(folder: Path) -> int | None:
     return handle
 
 
+def lock(handle: int) -> None:
+    """Take the lock of an open file, which is held until the file is closed; OSError if another process has it.
+
+    By it processes tell what is in use from what a killed one left behind.
+    """
+    if LOCKS:
+        fcntl = import_module("fcntl")
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
 def release(folder: Path, handle: int) -> None:
     """Remove a folder that was claimed, unless there is more in it than its marker."""
-    if not locks.AVAILABLE:  # an open file cannot be removed there
+    if not LOCKS:  # an open file cannot be removed there
         os.close(handle)
     with suppress(OSError):
         if _holds_only(folder, folder / folder.name):
             (folder / folder.name).unlink()
             folder.rmdir()
-    if locks.AVAILABLE:
+    if LOCKS:
         os.close(handle)
 
 
@@ -170,7 +181,7 @@ def _holds_only(folder: Path, path: Path) -> bool:
 def _begun(path: Path) -> tuple[Path, int | None]:
     """A folder of our own for `path`, without a file of that name in it, and the handle that holds its lock, if any."""
     folder = working_folder(path)
-    handle = claim(folder) if locks.AVAILABLE else None
+    handle = claim(folder) if LOCKS else None
     if handle is None:  # someone writes the same file now, the name is not ours, or there are no locks here
         return Path(tempfile.mkdtemp(prefix=f"{folder.name}-", dir=path.parent)), None
     (folder / path.name).unlink(missing_ok=True)

@@ -60,15 +60,15 @@ class Noise(Protocol):
         """The levels of all patches in some rows, root mean squares over pixels: (rows − b + 1, W − b + 1), or ()."""
         ...
 
-    def changed(self, levels: Levels, lowest: float, highest: float) -> Noise:
+    def change(self, levels: Levels, lowest: float, highest: float) -> Noise:
         """The noise whose levels are `levels` of these, all from `lowest` to `highest`."""
         ...
 
-    def rearranged(self, read: Callable[[Callable[[Rows], FloatArray], Rows], FloatArray]) -> Noise:
+    def rearrange(self, read: Callable[[Callable[[Rows], FloatArray], Rows], FloatArray]) -> Noise:
         """The noise of an image whose rows `read` puts together from rows of this one, as where it is mirrored."""
         ...
 
-    def halved(self, shape: tuple[int, int], factor: float) -> Noise:
+    def halve(self, shape: tuple[int, int], factor: float) -> Noise:
         """The noise of an image (H, W) at half its size: the root mean square over 2×2 pixels, times `factor`."""
         ...
 
@@ -103,20 +103,20 @@ class ConstantNoise:
         """The one level, ()."""
         return np.asarray(self.sigma)
 
-    def changed(self, levels: Levels, lowest: float, highest: float) -> ConstantNoise:  # noqa: ARG002
+    def change(self, levels: Levels, lowest: float, highest: float) -> ConstantNoise:  # noqa: ARG002
         """`levels` of the one level."""
         return ConstantNoise(float(levels(np.asarray(self.sigma))), self.spectrum)
 
-    def rearranged(
+    def rearrange(
         self,
         read: Callable[[Callable[[Rows], FloatArray], Rows], FloatArray],  # noqa: ARG002
     ) -> ConstantNoise:
         """The same."""
         return self
 
-    def halved(self, shape: tuple[int, int], factor: float) -> ConstantNoise:  # noqa: ARG002
+    def halve(self, shape: tuple[int, int], factor: float) -> ConstantNoise:  # noqa: ARG002
         """The level times `factor`."""
-        spectrum, part = _halved(self.spectrum)
+        spectrum, part = _halve_rows(self.spectrum)
         return ConstantNoise(self.sigma * factor * part, spectrum)
 
 
@@ -142,18 +142,18 @@ class NoiseMap:
         """(rows − b + 1, W − b + 1), in float32."""
         return root_mean_squares(self.read(rows), size)
 
-    def changed(self, levels: Levels, lowest: float, highest: float) -> NoiseMap:
+    def change(self, levels: Levels, lowest: float, highest: float) -> NoiseMap:
         """Level by level."""
         return NoiseMap(lambda rows: levels(self.read(rows)), lowest, highest, self.spectrum)
 
-    def rearranged(self, read: Callable[[Callable[[Rows], FloatArray], Rows], FloatArray]) -> NoiseMap:
+    def rearrange(self, read: Callable[[Callable[[Rows], FloatArray], Rows], FloatArray]) -> NoiseMap:
         """Row by row."""
         return NoiseMap(lambda rows: read(self.read, rows), self.lowest, self.highest, self.spectrum)
 
-    def halved(self, shape: tuple[int, int], factor: float) -> NoiseMap:
+    def halve(self, shape: tuple[int, int], factor: float) -> NoiseMap:
         """The last row or column stands for itself where there is no next one."""
         height, width = (-(-length // 2) for length in shape)
-        spectrum, part = _halved(self.spectrum)
+        spectrum, part = _halve_rows(self.spectrum)
         factor *= part
 
         def read(wanted: Rows) -> FloatArray:
@@ -178,9 +178,9 @@ def as_noise(sigma: float | FloatArray | Noise) -> Noise:
     return ConstantNoise(sigma.lowest, sigma.spectrum) if sigma.highest <= sigma.lowest * SAME_LEVEL else sigma
 
 
-def _halved(spectrum: NoiseSpectrum | None) -> tuple[NoiseSpectrum | None, float]:
+def _halve_rows(spectrum: NoiseSpectrum | None) -> tuple[NoiseSpectrum | None, float]:
     """Of the image at half its size, and how much more noise than white one is left there."""
-    return (None, 1.0) if spectrum is None else spectrum.halved()
+    return (None, 1.0) if spectrum is None else spectrum.halve()
 
 
 def mixed_noise(noises: Sequence[Noise], weights: FloatArray) -> Noise:
@@ -246,7 +246,7 @@ class NoiseSpectrum:
             raise InvalidInputError(f"the spectrum has {self.side} frequencies; patches of {size} pixels need as many")
         return patch_covariance(self.power, size)
 
-    def halved(self) -> tuple[NoiseSpectrum, float]:
+    def halve(self) -> tuple[NoiseSpectrum, float]:
         """The spectrum of the noise in the image reduced by two, and its deviation over that of white noise there.
 
         The reduced image keeps the frequencies below a half and nothing else, so its spectrum is that part of this one,
@@ -277,28 +277,6 @@ class NoiseSpectrum:
     def pixels_alike(self) -> float:
         """How many pixels of this noise tell as little of a variance as one of white noise: Σ r², 1 if it is white."""
         return float(np.square(self.autocovariance).sum())
-
-    @property
-    def length(self) -> float:
-        """How far noise is correlated, in pixels: the root mean square lag, weighed by r²; 0 for white noise."""
-        lags = np.minimum(np.arange(self.side), self.side - np.arange(self.side))
-        squares = self.autocovariance**2
-        distance = lags[:, None] ** 2 + lags[None, :] ** 2
-        return float(np.sqrt((squares * distance).sum() / squares.sum()))
-
-    def length_error(self, power_error: float) -> float:
-        """Of `length`, if the power at every frequency has this relative error, independent of the others.
-
-        By the chain rule: length² = Σ r² lag² / Σ r², and r is the Fourier transform of the power.
-        """
-        if self.length < 1e-6:
-            return 0.0
-        lags = np.minimum(np.arange(self.side), self.side - np.arange(self.side))
-        r, distance = self.autocovariance, lags[:, None] ** 2 + lags[None, :] ** 2
-        slope = r * (distance - self.length**2) / (self.length * np.square(r).sum())  # of the length by r
-        by_power = np.fft.fft2(slope).real / self.power.size
-        # S(f) and S(−f) are one number: its slope is twice that of each, and there are half as many.
-        return float(power_error * np.sqrt(2.0 * np.square(by_power * self.power).sum()))
 
 
 def at_negative_frequencies(power: FloatArray) -> FloatArray:

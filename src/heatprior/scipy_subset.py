@@ -1,6 +1,6 @@
 """The parts of scipy that the package needs, without the time that importing scipy takes.
 
-Sums of exponentials, cubic splines, cosine transforms and single extension modules: the packages around them take 0.3 s
+Sums of exponentials, cubic splines and single extension modules: the packages around them take 0.3 s
 to import, more than many a denoising. Where another release of scipy has something else in place of an extension
 module, the ordinary import takes its place. A package that is imported afterwards finds the module that is there; it is
 only not its attribute, as in `scipy.linalg.cython_blas` without `from`.
@@ -9,8 +9,7 @@ only not its attribute, as in `scipy.linalg.cython_blas` without `from`.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
-from functools import cache, lru_cache
+from functools import lru_cache
 from importlib import import_module
 from importlib.machinery import ExtensionFileLoader, PathFinder
 from importlib.util import module_from_spec
@@ -99,33 +98,3 @@ def extension(name: str) -> ModuleType:
             except ImportError:
                 sys.modules.pop(name, None)
     return import_module(name)
-
-
-def cosine_transform(images: FloatArray) -> FloatArray:
-    """The last two axes in the orthonormal cosine basis: `scipy.fft.dctn` with norm="ortho"."""
-    return _transform(images, 2)
-
-
-def inverse_cosine_transform(spectra: FloatArray) -> FloatArray:
-    """The images that have these coefficients: `scipy.fft.idctn` with norm="ortho"."""
-    return _transform(spectra, 3)
-
-
-def _transform(x: FloatArray, kind: int) -> FloatArray:
-    axes = (x.ndim - 2, x.ndim - 1)
-    if (dct := _dct()) is None:
-        from scipy.fft import dctn, idctn  # noqa: PLC0415 (slow to import)
-
-        return np.asarray((dctn if kind == 2 else idctn)(x, axes=axes, norm="ortho"))
-    return np.asarray(dct(x, kind, axes, 1, None, 1, True))  # orthonormal, not in place, one thread
-
-
-@cache
-def _dct() -> Callable[..., FloatArray] | None:
-    """The function behind scipy.fft; None if it is not what this release expects."""
-    try:
-        dct = extension("scipy.fft._pocketfft.pypocketfft").dct
-        right = np.allclose(dct(np.eye(2, 3), 2, (0, 1), 1, None, 1, True)[0, 0], 2.0 / np.sqrt(6.0))
-    except (ImportError, AttributeError, TypeError, ValueError):
-        return None
-    return dct if right else None

@@ -13,7 +13,8 @@ import pytest
 import typer
 from PIL import Image
 
-from heatprior.cli import COMMANDS, application, parsing
+from heatprior import cli as parsing
+from heatprior.cli import COMMANDS, application
 
 TEXTS = ("3", "-3", "007", "+4", " 5", "1_000", "2.5", "-.5", "1e3", "nan", "inf", "9" * 30, "0", "true", "", "best",
          "BEST", "auto", "constant", "name", "-", "a/b.png", "/", "x" * 300, "σ")  # fmt: skip

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from heatprior.kernels.patch_averaging import LANES, RUN, ResponseTables, average_changes, average_changes_plain
-from heatprior.kernels.row_bands import BAND
+from heatprior.kernels.patches import BAND
 from heatprior.priors.filters import FilterBank
 
 

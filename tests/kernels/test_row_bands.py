@@ -5,8 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from heatprior.kernels.patches import average
-from heatprior.kernels.row_bands import BAND, average_by_bands, edges_of_bands
+from heatprior.kernels.patches import BAND, average, average_by_bands, edges_of_bands
 
 
 def collect(patches, shape, size, **options):

@@ -238,7 +238,8 @@ os._exit(0)
     ("setup", "others", "work"),
     [
         (
-            "from heatprior.kernels import threads; threads._take_control = lambda: time.sleep(0.01)",  # with its lock
+            # with its lock held
+            "from heatprior.kernels import threads; threads._controlled = lambda: time.sleep(0.01) or ()",
             "threads.for_each(abs, range(4))",
             "assert threads.for_each(abs, range(4)) == [0, 1, 2, 3]",
         ),

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 import heatprior as hp
 from heatprior.errors import InvalidInputError
 from heatprior.priors import mixture_step, patch_step
+from heatprior.restoration.denoising import PRESETS
 from heatprior.restoration.pipeline import Pipeline
-from heatprior.restoration.presets import PRESETS
 from paper.weights.handmade import dct_prior
 
 PRIOR = dct_prior(3)

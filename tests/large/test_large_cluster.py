@@ -67,7 +67,7 @@ def test_a_lost_worker_costs_its_blocks_only_and_a_new_one_helps(tmp_path, prior
                 workers[0].kill()
                 workers.append(worker(scheduler, tmp_path / "later"))
 
-        done = denoise_store(store, tmp_path / "b.zarr", settings, 900.0, scheduler=scheduler, told=told)
+        done = denoise_store(store, tmp_path / "b.zarr", settings, 900.0, scheduler=scheduler, report=told)
     finally:
         for process in workers:
             process.kill()
@@ -91,7 +91,7 @@ def told(done, total):
     if done == 20:
         os.kill(os.getpid(), signal.SIGKILL)
 settings = files.Settings(prior={prior!r}, steps=1)
-files.denoise_store(Path({str(store)!r}), Path({str(tmp_path / "b.zarr")!r}), settings, 900.0, told=told)
+files.denoise_store(Path({str(store)!r}), Path({str(tmp_path / "b.zarr")!r}), settings, 900.0, report=told)
 """
     killed = subprocess.run([sys.executable, "-c", script], check=False, timeout=PATIENCE)
     assert killed.returncode == -signal.SIGKILL

@@ -169,7 +169,7 @@ def test_what_appears_at_the_output_meanwhile_is_not_replaced(places, prior):
 
     settings = Settings(prior=prior)
     with pytest.raises(OutputFileError, match="exists already"):
-        denoise_store(places / "in.zarr", target, settings, SIGMA, told=meanwhile)
+        denoise_store(places / "in.zarr", target, settings, SIGMA, report=meanwhile)
     with pytest.raises(OutputFileError, match="is not replaced"):
         denoise_store(places / "in.zarr", target, settings, SIGMA, force=True)
     assert (target / "precious").exists()

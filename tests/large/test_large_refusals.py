@@ -90,7 +90,7 @@ def test_two_runs_do_not_write_the_same_output(tmp_path, prior, rng):
             with pytest.raises(OutputFileError, match="another run"):
                 denoise_store(source, target, settings, SIGMA)
 
-    denoise_store(source, target, settings, SIGMA, told=meanwhile)
+    denoise_store(source, target, settings, SIGMA, report=meanwhile)
     shutil.rmtree(target)
 
 

@@ -26,7 +26,7 @@ def test_an_ome_zarr_keeps_all_but_its_noise(tmp_path, prior, rng, zarr_format, 
     source, target = tmp_path / "a.ome.zarr", tmp_path / "b.ome.zarr"
     noisy = ome_zarr(source, rng, zarr_format=zarr_format, shards=shards)
     told = []
-    done = denoise_store(source, target, Settings(prior=prior), SIGMA, told=lambda *pair: told.append(pair))
+    done = denoise_store(source, target, Settings(prior=prior), SIGMA, report=lambda *pair: told.append(pair))
     assert told[0][0] == 0
     assert told[-1][0] == told[-1][1] == done.blocks > 10
     clean = zarr.open_group(target, mode="r")
@@ -49,7 +49,7 @@ def test_a_run_goes_on_where_it_was_killed_with_the_same_bits(tmp_path, prior, r
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        denoise_store(source, target, settings, SIGMA, told=kill)
+        denoise_store(source, target, settings, SIGMA, report=kill)
     assert not target.exists()
     journal = tmp_path / ".b.zarr-heatprior" / "journal"
     lines = journal.read_text().count("\n")
@@ -78,7 +78,7 @@ def test_other_settings_begin_anew(tmp_path, prior, rng, monkeypatch):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        denoise_store(source, target, Settings(prior=prior), 50.0, told=stop)
+        denoise_store(source, target, Settings(prior=prior), 50.0, report=stop)
     assert denoise_store(source, target, Settings(prior=prior), SIGMA).found == 0
     np.testing.assert_array_equal(zarr.open_group(target, mode="r")["0"][...], by_planes(noisy, prior))
 

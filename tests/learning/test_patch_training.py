@@ -12,8 +12,7 @@ from heatprior import Experts, InvalidInputError, TrainingConfig, TrainingError
 from heatprior.data.datasets import PatchSource
 from heatprior.kernels import threads
 from heatprior.learning import patch_training
-from heatprior.learning.patch_training import Training
-from heatprior.learning.score_matching import NoisyBatch, ScoreMatching
+from heatprior.learning.patch_training import NoisyBatch, ScoreMatching, Training
 
 OPTIMIZERS = ["adam", "ipalm"]
 both_optimizers = pytest.mark.parametrize("optimizer", OPTIMIZERS)

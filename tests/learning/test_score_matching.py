@@ -7,7 +7,7 @@ from scipy.special import log_softmax
 from examples import filter_bank, patch_prior
 from heatprior import tweedie
 from heatprior.kernels import threads
-from heatprior.learning.score_matching import FILTERS, LOGITS, NoisyBatch, ScoreMatching
+from heatprior.learning.patch_training import FILTERS, LOGITS, NoisyBatch, ScoreMatching
 
 REACH = 0.8
 

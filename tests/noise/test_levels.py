@@ -9,6 +9,7 @@ import heatprior as hp
 from heatprior.kernels.noise_estimation import patch_log_densities
 from heatprior.noise.likelihood import find_peak, repetition, values_at, weak_directions
 from heatprior.priors.patch import CONTRASTS, level_tables
+from paper.claims.explicit_mixture import ExplicitMixture
 
 PRIOR = hp.load("patch7")
 SIGMAS = (0.01, 0.1, 0.4)
@@ -178,9 +179,7 @@ def test_what_cannot_be_estimated_is_refused():
     with pytest.raises(
         hp.InvalidInputError, match=r"patch prior such as patch7, not with this one \(ExplicitMixture\)"
     ):
-        hp.estimate_sigma(
-            np.zeros((9, 9)), prior=hp.priors.patch.ExplicitMixture(np.zeros(1), np.zeros((1, 1)), np.eye(1))
-        )
+        hp.estimate_sigma(np.zeros((9, 9)), prior=ExplicitMixture(np.zeros(1), np.zeros((1, 1)), np.eye(1)))
     for estimate in (hp.estimate_sigma, hp.estimate_noise):
         with pytest.raises(hp.InvalidInputError, match="too many pixels are missing to estimate the noise; give sigma"):
             estimate(np.where(np.arange(900).reshape(30, 30) % 5, 0.5, np.nan))

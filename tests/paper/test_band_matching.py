@@ -5,7 +5,7 @@ import pytest
 
 from heatprior import InvalidInputError
 from heatprior.data.datasets import PatchSource
-from heatprior.learning.score_matching import NoisyBatch, ScoreMatching
+from heatprior.learning.patch_training import NoisyBatch, ScoreMatching
 from heatprior.priors.convolutional import ConvolutionalPrior, Tiling
 from heatprior.priors.experts import Experts
 from heatprior.priors.wavelet import WaveletBasis, WaveletPrior, daubechies

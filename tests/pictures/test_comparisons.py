@@ -10,7 +10,6 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 from heatprior import InvalidInputError
-from heatprior.noise_value import NoiseSpectrum
 from heatprior.pictures import panels
 from heatprior.pictures.panels import (
     GAP,
@@ -20,7 +19,6 @@ from heatprior.pictures.panels import (
     contrast,
     draw_denoising,
     draw_side_by_side,
-    spectrum_panel,
 )
 
 RNG = np.random.default_rng(0)
@@ -59,15 +57,6 @@ def test_removed_is_the_difference_about_mid_grey(drawn: list[Figure]):
     assert removed[10, 20] > 0.5 > removed[30, 40]
     assert removed[0, 0] == 0.5
     assert [axes.get_title() for axes in drawn[0].axes][:2] == ["noisy", "denoised"]
-
-
-def test_a_spectrum_has_its_zero_frequency_in_the_middle_and_fills_the_panel():
-    f = np.fft.fftfreq(16)
-    panel = spectrum_panel(NoiseSpectrum(np.exp(-np.add.outer(f**2, f**2) / 0.1**2)), (40, 60))
-    levels = panel.levels()
-    assert levels.shape == (40, 60)
-    assert levels[20, 30] == 1.0
-    assert levels[0, 0] == levels[-1, -1] == 0.0
 
 
 def test_nothing_removed_is_grey_and_missing_pixels_are_too(drawn: list[Figure]):

@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
+from correlated_mixture import CorrelatedMixture
 
 from heatprior.kernels.shapes import changes_plain
 from heatprior.noise_value import ConstantNoise, NoiseSpectrum
 from heatprior.priors.gaussian_mixture import GaussianMixturePrior
-from heatprior.priors.mixture_step import CorrelatedMixture, shape_tables, step_of_mixture
+from heatprior.priors.mixture_step import shape_tables, step_of_mixture
 
 SIGMA = 0.3
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
-from heatprior.priors.patch import ExplicitMixture
+from paper.claims.explicit_mixture import ExplicitMixture
 
 RNG = np.random.default_rng(0)
 FACTOR = RNG.standard_normal((4, 4))

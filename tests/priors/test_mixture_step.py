@@ -11,7 +11,7 @@ from synthetic import oriented_mixture
 from examples import gaussian_mixture
 from heatprior import load
 from heatprior.data.trials import psnr
-from heatprior.kernels import row_bands as bands
+from heatprior.kernels import patches as bands
 from heatprior.kernels.patches import average, extract
 from heatprior.noise_value import NoiseMap, as_noise, root_mean_squares
 from heatprior.priors import mixture_step as mixture_averaging

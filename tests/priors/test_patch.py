@@ -8,6 +8,7 @@ from scipy.stats import kstest
 
 from examples import PATCH_PRIORS, patch_prior, span_of, tilted
 from heatprior import Experts, FilterBank, InvalidInputError, PatchPrior, tweedie
+from paper.claims.explicit_mixture import ExplicitMixture
 from paper.claims.heat_residual import time_derivative
 
 every_patch_prior = pytest.mark.parametrize("prior", PATCH_PRIORS.values(), ids=PATCH_PRIORS)
@@ -23,7 +24,7 @@ def patches(prior, sigma, count=5):
 @pytest.mark.parametrize("prior", TINY, ids=lambda p: "{}^{}".format(*p.experts.logits.shape[::-1]))
 @pytest.mark.parametrize("sigma", [0.0, 1e-6, 0.1, 3.0, 100.0])
 def test_the_product_of_experts_is_the_mixture_of_all_combinations(prior, sigma):
-    mixture = prior.as_gaussian_mixture()
+    mixture = ExplicitMixture.of(prior)
     y = np.concatenate([patches(prior, sigma), 30 * patches(prior, 0.0, 2)])
     np.testing.assert_allclose(prior.log_prob(y, sigma), mixture.log_prob(y, sigma), rtol=1e-10, atol=1e-10)
     np.testing.assert_allclose(prior.score(y, sigma), mixture.score(y, sigma), rtol=1e-10, atol=1e-10)
@@ -31,7 +32,7 @@ def test_the_product_of_experts_is_the_mixture_of_all_combinations(prior, sigma)
 
 def test_a_tilted_product_is_its_mixture_without_noise_only():
     prior = tilted(patch_prior(2, 2, 3, seed=4), 5)
-    mixture, y = prior.as_gaussian_mixture(), patches(prior, 0.1)
+    mixture, y = ExplicitMixture.of(prior), patches(prior, 0.1)
     volume = np.log(np.linalg.svd(prior.filters.matrix, compute_uv=False)).sum() - np.log(prior.filters.norms).sum()
     np.testing.assert_allclose(prior.log_prob(y, 0.0) + volume, mixture.log_prob(y, 0.0), rtol=0, atol=1e-10)
     assert np.abs(prior.log_prob(y, 0.5) + volume - mixture.log_prob(y, 0.5)).max() > 1e-2
@@ -39,7 +40,7 @@ def test_a_tilted_product_is_its_mixture_without_noise_only():
 
 def test_the_mixture_has_the_precision_of_equation_7_and_all_its_components():
     prior = patch_prior(3, 4, 3)
-    mixture = prior.as_gaussian_mixture()
+    mixture = ExplicitMixture.of(prior)
     assert mixture.means.shape == (3**4, 9)
     outer = sum(np.outer(k, k) for k in prior.filters.matrix)
     np.testing.assert_allclose(mixture.precision, outer / prior.experts.base_sigma**2, rtol=0, atol=1e-12)
@@ -50,7 +51,7 @@ def test_the_mixture_has_the_precision_of_equation_7_and_all_its_components():
 
 def test_a_mixture_too_large_to_write_out_is_refused():
     with pytest.raises(InvalidInputError, match=r"^125\^48 components are too many to write out; at most \d+$"):
-        PatchPrior(FilterBank.dct(7), Experts.initial(48)).as_gaussian_mixture()
+        ExplicitMixture.of(PatchPrior(FilterBank.dct(7), Experts.initial(48)))
 
 
 @every_patch_prior

@@ -6,6 +6,7 @@ import pytest
 
 from examples import PRIORS, patch_prior, span_of, tilted
 from heatprior.priors.protocol import DiffusedPrior, tweedie
+from paper.claims.explicit_mixture import ExplicitMixture
 
 every_prior = pytest.mark.parametrize("prior", PRIORS.values(), ids=PRIORS)
 SMALL = {name: prior for name, prior in PRIORS.items() if len(span_of(prior).axes) <= 2}
@@ -43,7 +44,7 @@ def test_diffusing_twice_is_diffusing_once_for_the_sum_of_the_times(prior, first
 
 THREE_DIMENSIONS = {
     "three filters on 2×2": PRIORS["three filters on 2×2"],
-    "three filters that are not orthogonal": tilted(patch_prior(2, 3, 3, seed=7), 30).as_gaussian_mixture(),
+    "three filters that are not orthogonal": ExplicitMixture.of(tilted(patch_prior(2, 3, 3, seed=7), 30)),
 }
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from heatprior import GaussianMixturePrior, InvalidInputError, PriorFileError
 from heatprior.kernels.patches import EVERY, Grid
-from heatprior.priors.adapter import complete
+from heatprior.priors.protocol import complete
 from heatprior.priors.schedules import GENERAL, OF_MIXTURES, Schedule, Schedules
 from paper.weights.handmade import dct_prior
 

@@ -5,11 +5,11 @@ import numpy as np
 import pytest
 
 from examples import gaussian_mixture, patch_prior
-from heatprior.kernels import row_bands
+from heatprior.kernels import patches as row_bands
 from heatprior.kernels.patches import EVERY, Grid, average, extract
 from heatprior.noise_value import as_noise, root_mean_squares
 from heatprior.priors import mixture_step
-from heatprior.priors.adapter import complete
+from heatprior.priors.protocol import complete
 
 ONE_SHAPE = gaussian_mixture(4, 1, (0.25, 1.0, 4.0))  # whose fast step is the exact posterior mean
 PATCH = patch_prior(4, 15, 9)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from heatprior import InvalidInputError, PriorFileError
-from heatprior.priors.tables import TableOverSigma, read_table
+from heatprior.priors.schedules import TableOverSigma, read_table
 
 TABLE = TableOverSigma((0.01, 0.1), ((1.0, 3.0), (0.0, -1.0)))
 

@@ -13,6 +13,7 @@ from heatprior.priors.filters import FilterBank
 from heatprior.priors.patch import PatchPrior
 from heatprior.priors.protocol import tweedie
 from heatprior.priors.wavelet import WaveletBasis, WaveletPrior, daubechies
+from paper.claims.explicit_mixture import ExplicitMixture
 
 TINY = OnGrid(wavelet_prior(1, 1, components=2), (2, 2))  # three coefficients: quadrature is possible
 LARGER = {
@@ -79,7 +80,7 @@ def test_it_is_the_patch_prior_of_its_basis_and_so_has_its_multiplied_out_mixtur
     patches = PatchPrior(FilterBank(prior.norms[band, None] * matrix), Experts(prior.experts.logits[band], 0.8))
     y = draws(TINY)
     np.testing.assert_allclose(TINY.log_prob(y, SIGMA), patches.log_prob(y, SIGMA), rtol=1e-12)
-    mixture = patches.as_gaussian_mixture()
+    mixture = ExplicitMixture.of(patches)
     np.testing.assert_allclose(TINY.log_prob(y, SIGMA), mixture.log_prob(y, SIGMA), rtol=1e-10)
     np.testing.assert_allclose(TINY.score(y, SIGMA), mixture.score(y, SIGMA), rtol=1e-9, atol=1e-9)
 

@@ -6,8 +6,8 @@ from pipelines import half_quadratic_splitting
 from skimage.data import astronaut, camera
 
 import heatprior as hp
-from heatprior.border.colour import COLOUR, mix_channels
 from heatprior.border.gaps import fill_missing
+from heatprior.border.pixels import COLOUR, mix_channels
 from heatprior.noise_value import as_noise, mixed_noise
 
 GREY = camera()[100:160, 200:270]

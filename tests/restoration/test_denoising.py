@@ -10,10 +10,8 @@ from pipelines import empirical_bayes, half_quadratic_splitting
 from examples import patch_prior
 from heatprior import InvalidInputError, load, tweedie
 from heatprior.border.gaps import Mirrored
-from heatprior.kernels.patches import average, extract
-from heatprior.kernels.row_bands import BAND
-from heatprior.priors.adapter import complete
-from heatprior.priors.protocol import denoise_once
+from heatprior.kernels.patches import BAND, average, extract
+from heatprior.priors.protocol import complete, denoise_once
 from heatprior.priors.schedules import Schedule
 from paper.weights.handmade import dct_prior
 

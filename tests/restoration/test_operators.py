@@ -12,9 +12,9 @@ from scipy.sparse.linalg import aslinearoperator
 import heatprior as hp
 from heatprior.errors import InvalidInputError
 from heatprior.restoration.operators.convolution import bicubic_kernel, gaussian_kernel, motion_kernel
-from heatprior.restoration.operators.linear import Linear
-from heatprior.restoration.operators.measurement import draw_to_data, undetermined_part, weighted
+from heatprior.restoration.operators.measurement import draw_to_data, undetermined_part, weigh_data
 from heatprior.restoration.plug_and_play import examine
+from heatprior.restoration.restore import Linear
 
 RNG = np.random.default_rng(0)
 LOPSIDED = RNG.dirichlet(np.ones(12)).reshape(3, 4)
@@ -158,7 +158,7 @@ def test_data_step_minimises_what_it_says(name, uneven):
         sigma = rng.uniform(0.1, 0.3, base.data_shape)
         data = np.where(rng.random(base.data_shape) < 0.2, np.nan, data)
     z, tau = rng.standard_normal(base.image_shape), 0.5
-    known, measurement, level = weighted(data, base, sigma)
+    known, measurement, level = weigh_data(data, base, sigma)
     misfit = known - measurement.forward(z)
     found = draw_to_data(measurement, z, misfit, (level / tau) ** 2, 1e-9)
 

@@ -8,11 +8,11 @@ from pipelines import empirical_bayes, half_quadratic_splitting
 from examples import gaussian_mixture, patch_prior
 from heatprior.border.gaps import REACH, UNIT, fill_nearby
 from heatprior.errors import InvalidInputError
-from heatprior.kernels import row_bands
+from heatprior.kernels import patches as row_bands
 from heatprior.kernels.patches import EVERY, Grid
 from heatprior.noise_value import ConstantNoise
-from heatprior.priors import adapter, mixture_step
-from heatprior.priors.adapter import complete
+from heatprior.priors import mixture_step, protocol
+from heatprior.priors.protocol import complete
 from heatprior.restoration.pipeline import ONE_STEP, Pipeline
 from heatprior.zoo import load
 
@@ -56,7 +56,7 @@ def small_cells(monkeypatch):
     """Cells of a few rows and columns, so that a small image has several."""
     monkeypatch.setattr(row_bands, "BAND", 8)
     monkeypatch.setattr(mixture_step, "TILE", 24)
-    monkeypatch.setattr(adapter, "TILE", 100)
+    monkeypatch.setattr(protocol, "TILE", 100)
 
 
 def noisy(shape):

@@ -19,7 +19,7 @@ from threading import Condition, Event, Thread, local
 from typing import Any, NamedTuple
 
 from heatprior.errors import HeatpriorError
-from heatprior.kernels.row_bands import Progress
+from heatprior.kernels.patches import Progress
 from heatprior.kernels.threads import in_background, step_back
 
 SLICE = 0.25  # seconds that a turn lasts at least

@@ -6,7 +6,7 @@ All of it is closed form: at each noise level the page asks the prior itself, no
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from heatprior.border.pixels import in_unit_range
 from heatprior.border.scale import full_scale
 from heatprior.errors import InvalidInputError
 from heatprior.priors.patch import PatchPrior
-from heatprior.zoo import load_patch_prior
+from heatprior.zoo import load
 
 SHOWN = ("patch7", "patch15", "fast7")  # those with filters
 MOST_FILTERS = 112  # as many as the paper shows
@@ -34,7 +34,7 @@ def load_shown(name: str) -> PatchPrior:
     """One of the shipped priors that have filters; nothing else is read."""
     if name not in SHOWN:
         raise InvalidInputError(f"{name[:40]!r} is not shown here; choose {', '.join(SHOWN)}")
-    return load_patch_prior(name)
+    return cast("PatchPrior", load(name))
 
 
 def parse_sigma(text: str) -> float:

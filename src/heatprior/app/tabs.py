@@ -16,11 +16,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Lock
 
-from heatprior import locks
 from heatprior.app.jobs import LongJob, Turns, Work, end_all
 from heatprior.app.pictures import OpenedPicture
 from heatprior.errors import InvalidInputError
-from heatprior.files import claim
+from heatprior.files import LOCKS, claim
 
 MOST_TABS = 32
 MOST_OPEN = 3  # pictures of a tab that stay in memory; the page goes on with the newest ones
@@ -166,7 +165,7 @@ def scratch_folder(parent: Path | None = None) -> Iterator[Path]:
 
 def sweep(parent: Path) -> None:
     """Remove what killed servers of this user left; without locks, that stays until the system tidies up."""
-    if not locks.AVAILABLE:
+    if not LOCKS:
         return
     for folder in parent.glob(f"{PREFIX}*"):
         with suppress(OSError):

@@ -28,7 +28,7 @@ from heatprior.app.pictures import (
 from heatprior.app.work import QUICK, Choice
 from heatprior.arrays import ChannelAxis, FloatArray
 from heatprior.errors import InvalidInputError
-from heatprior.kernels.row_bands import Progress
+from heatprior.kernels.patches import Progress
 from heatprior.noise.estimation import estimate_noise
 from heatprior.restoration.denoising import denoise
 

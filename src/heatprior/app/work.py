@@ -19,7 +19,7 @@ from heatprior.arrays import FloatArray
 from heatprior.border.pixels import as_channels, in_unit_range
 from heatprior.errors import InvalidInputError
 from heatprior.images import ImageFile, read_grey
-from heatprior.kernels.row_bands import Progress, span_of
+from heatprior.kernels.patches import Progress, span_of
 from heatprior.noise.channel_noise import doubts_of
 from heatprior.noise.doubts import one_of_each
 from heatprior.noise.estimation import estimate_noise

@@ -1,4 +1,4 @@
-"""How images enter and leave: every public function that takes one calls `enter`, and gives results by `leave`.
+"""How images enter and leave: every public function that takes one calls `enter`, and gives a `Result`.
 
 Inside, an image is planes (H, W) of float32, grey levels being 0 to 1, each with its `Noise`. Colours are mixed to
 brightness and two differences; transparency stays outside; axes in front are independent images.
@@ -6,21 +6,24 @@ brightness and two differences; transparency stays outside; axes in front are in
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from heatprior.arrays import ChannelAxis, FloatArray
-from heatprior.border.colour import ALONE, COLOUR, is_alpha, mix_channels
 from heatprior.border.gaps import with_all_or_no_channel_missing
 from heatprior.border.pixels import (
+    ALONE,
+    COLOUR,
     as_channels,
     as_noise_level,
     as_pixels,
     axis_or_none,
     integer_limits,
+    is_alpha,
+    mix_channels,
     warn_of_unlikely_units,
 )
 from heatprior.border.scale import full_scale
@@ -102,45 +105,43 @@ class Entered(NamedTuple):
                 found[index] = noise_of_levels(own, self.full, is_map=is_map)
         return found
 
-    def leave(self, planes: list[FloatArray], group: Group, result: NDArray[Any]) -> None:
-        """Unmix the planes of a group into the channels (..., C, H, W) of a result, which has the type of the image."""
-        back = np.linalg.inv(self.mix) * self.full
-        for channel, weights in zip(result[group.place], back, strict=True):
+
+class Result:
+    """Room for what becomes of an image: planes leave group by group, unmixed, as pixels of the type of the image.
+
+    The result may be of another size; transparency stays as it is, or is enlarged. With `keep_gaps` pixels that were
+    missing are so again. Of a piece of a larger image only the pixels `inside` are wanted.
+    """
+
+    def __init__(self, entered: Entered, *, keep_gaps: bool = True, inside: tuple[slice, slice] | None = None) -> None:
+        self._entered, self._keep_gaps = entered, keep_gaps
+        self._wanted = entered.channels[(..., *(inside or ()))]
+        self._room: NDArray[Any] | None = None  # (..., C, h, w)
+
+    def leave(self, group: Group, planes: list[FloatArray]) -> None:
+        """Unmix the planes of a group into its channels."""
+        entered = self._entered
+        if self._room is None:
+            like, shape = entered.channels, planes[0].shape
+            if shape == like.shape[-2:]:  # laid out in memory as the image is
+                self._room = as_channels(np.empty_like(entered.pixels), entered.channel_axis)
+            else:
+                self._room = np.empty((*like.shape[:-2], *shape), entered.pixels.dtype)
+        back = np.linalg.inv(entered.mix) * entered.full
+        for channel, weights in zip(self._room[group.place], back, strict=True):
             for start in range(0, len(channel), ROWS_AT_ONCE):
                 rows = slice(start, start + ROWS_AT_ONCE)
                 channel[rows] = as_type(mix_channels([plane[rows] for plane in planes], weights), channel.dtype)
 
-    def apply(
-        self,
-        function: Callable[[Group, list[FloatArray]], list[FloatArray]],
-        *,
-        keep_gaps: bool = True,
-        inside: tuple[slice, slice] | None = None,
-    ) -> NDArray[Any]:
-        """What `function` makes of the planes of each group, unmixed: an image of the same type, maybe of another size.
-
-        Transparency stays as it is, or is enlarged. With `keep_gaps` pixels that were missing are so again. Of a piece
-        of a larger image only the pixels `inside` are wanted, and that is what `function` returns.
-        """
-        channels, result = self.channels[(..., *(inside or ()))], None
-        for group in self.groups():
-            planes = function(group, self.planes(group, whole=inside is None))
-            if result is None:
-                result = self._room_for(planes[0])
-            self.leave(planes, group, result)
+    def image(self) -> NDArray[Any]:
+        """The image, once all groups have left."""
+        result, wanted, axis = self._room, self._wanted, self._entered.channel_axis
         assert result is not None
-        if self.has_alpha:
-            result[..., -1, :, :] = _resize(channels[..., -1, :, :], result.shape[-2:])
-        if keep_gaps and self.pixels.dtype.kind == "f" and result.shape == channels.shape:
-            np.copyto(result, np.nan, where=np.isnan(channels))
-        return result[..., 0, :, :] if self.channel_axis is None else np.moveaxis(result, -3, self.channel_axis)
-
-    def _room_for(self, plane: FloatArray) -> NDArray[Any]:
-        """A result (..., C, h, w)."""
-        channels = self.channels
-        if plane.shape == channels.shape[-2:]:  # laid out in memory as the image is
-            return as_channels(np.empty_like(self.pixels), self.channel_axis)
-        return np.empty((*channels.shape[:-2], *plane.shape), self.pixels.dtype)
+        if self._entered.has_alpha:
+            result[..., -1, :, :] = _resize(wanted[..., -1, :, :], result.shape[-2:])
+        if self._keep_gaps and wanted.dtype.kind == "f" and result.shape == wanted.shape:
+            np.copyto(result, np.nan, where=np.isnan(wanted))
+        return result[..., 0, :, :] if axis is None else np.moveaxis(result, -3, axis)
 
 
 def enter(
@@ -148,7 +149,7 @@ def enter(
 ) -> Entered:
     """Check an image (..., H, W), with a `channel_axis` or without, and find its full scale if `white` is not given.
 
-    `sigma` is what is told of the noise, if anything.
+    `sigma` is what is known of the noise, if anything.
     """
     pixels = as_pixels(image)
     channels = as_channels(pixels, channel_axis)
@@ -158,8 +159,8 @@ def enter(
         )
     axis = axis_or_none(channel_axis)
     has_alpha = axis is not None and is_alpha(channels)
-    told = 0.0 if sigma is None else float(np.max(as_noise_level(sigma, pixels, channel_axis, np.inf)))
-    return Entered(pixels, axis, full_scale(white, pixels, channel_axis, told), has_alpha)
+    given = 0.0 if sigma is None else float(np.max(as_noise_level(sigma, pixels, channel_axis, np.inf)))
+    return Entered(pixels, axis, full_scale(white, pixels, channel_axis, given), has_alpha)
 
 
 def noise_of_levels(values: FloatArray, full: float, *, is_map: bool, ends: tuple[float, float] | None = None) -> Noise:

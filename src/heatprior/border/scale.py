@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatprior.arrays import ChannelAxis
-from heatprior.border.colour import is_transparency
-from heatprior.border.pixels import LARGEST_GREY, as_channels, check_white, type_white
+from heatprior.border.pixels import LARGEST_GREY, as_channels, check_white, is_transparency, type_white
 from heatprior.errors import InvalidInputError
 
 SIDE = 256  # pixels of a square
@@ -39,27 +38,21 @@ Places = tuple[slice, ...]
 Groups = Sequence[Sequence[NDArray[Any]]]  # squares (h, w), channel by channel
 
 
-def full_scale(white: float | None, pixels: NDArray[Any], channel_axis: ChannelAxis, told: float = 0.0) -> float:
+def full_scale(white: float | None, pixels: NDArray[Any], channel_axis: ChannelAxis, given: float = 0.0) -> float:
     """The value that stands for full scale: as given, else as squares spread over the image tell.
 
-    `pixels` are as `as_pixels` gives them; `told` is that of `scale_of_squares`.
+    `pixels` are as `as_pixels` gives them; `given` is that of `scale_of_squares`.
     """
     if white is not None:
         return check_white(white, pixels)
-    return scale_of_squares(squares_of(as_channels(pixels, channel_axis)), type_white(pixels), told)
+    return scale_of_squares(squares_of(as_channels(pixels, channel_axis)), type_white(pixels), given)
 
 
-def full_scale_of_images(images: Sequence[NDArray[Any]]) -> float:
-    """Of images (C, H, W) of one camera and type together."""
-    found = [own for channels in images for own in without_alpha(squares_of(channels))]
-    return scale_of_squares(found, type_white(images[0]))
-
-
-def scale_of_squares(found: Groups, by_type: float, told: float = 0.0) -> float:
+def scale_of_squares(found: Groups, by_type: float, given: float = 0.0) -> float:
     """Full scale of what these squares are of, channel by channel; the type's if nothing speaks against it.
 
-    It does not depend on the noise level that is `told`, unless that is beyond all that there is to see: then it may be
-    in other units.
+    It does not depend on the noise level `given`, unless that is beyond all that there is to see: then it may be in
+    other units.
     """
     looked_at = [own[k] for own in without_alpha(found) for k in choose_squares(own)]
     largest = max((_largest(square) for own in found for square in own), default=0.0)
@@ -74,7 +67,7 @@ def scale_of_squares(found: Groups, by_type: float, told: float = 0.0) -> float:
     bright = looked_at[0].dtype.itemsize == 1 and _ends(looked_at, 1)[1] >= NOT_DARK * by_type
     if bright or AS_GOOD[0] <= by_type / (OVER_RANGE * spread) <= AS_GOOD[1]:
         return by_type
-    return by_type if told > MOST_NOISE * spread else OVER_RANGE * spread
+    return by_type if given > MOST_NOISE * spread else OVER_RANGE * spread
 
 
 def squares_of(channels: NDArray[Any]) -> list[list[NDArray[Any]]]:

@@ -74,6 +74,16 @@ class Quality(StrEnum):
     best = "best"
 
 
+class NoiseKind(StrEnum):
+    """What `--noise` may be."""
+
+    auto = "auto"
+    constant = "constant"
+    affine = "affine"
+    map = "map"
+    camera = "camera"
+
+
 QualityOption = Annotated[
     Quality,
     typer.Option(
@@ -331,13 +341,15 @@ def report_warnings(source: Path) -> Iterator[None]:
 
 def announce_compiling() -> None:
     """Print once, on a terminal, that kernels are being compiled: the first run would otherwise seem to hang."""
+    if not sys.stderr.isatty():
+        return
     from heatprior.kernels.compiler import on_compiling
 
-    said = [not sys.stderr.isatty()]
+    said: list[None] = []
 
     def say() -> None:
-        if not said[0]:
-            said[0] = True
+        if not said:
+            said.append(None)
             typer.echo(
                 "compiling for this processor: the first run only, about half a minute (heatprior warmup)", err=True
             )

@@ -16,6 +16,7 @@ from heatprior.cli.batches import (
     Force,
     Inputs,
     Job,
+    NoiseKind,
     Output,
     Quality,
     QualityOption,
@@ -30,7 +31,6 @@ from heatprior.cli.batches import (
     report_warnings,
     run_jobs,
 )
-from heatprior.cli.noise import NoiseKind
 from heatprior.errors import InvalidInputError
 from heatprior.files import make_folder
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from heatprior.images import ImageFile
-    from heatprior.kernels.row_bands import Progress
+    from heatprior.kernels.patches import Progress
     from heatprior.noise.defects import Defects
     from heatprior.noise.estimation import NoiseReport
     from heatprior.noise.profiles import NoiseProfile
@@ -339,7 +339,7 @@ def _denoise_store(
     with Bar() as bar:
         done = denoise_store(
             inputs[0], output, settings, _parse_sigma(sigma), scheduler=scheduler, workers=processes, force=force,
-            told=bar.show, shown=lambda address: typer.echo(f"dask dashboard: {address}", err=True),
+            report=bar.show, shown=lambda address: typer.echo(f"dask dashboard: {address}", err=True),
         )  # fmt: skip
     seconds = time.perf_counter() - start
     levels = "; ".join(

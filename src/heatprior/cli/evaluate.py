@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from heatprior.cli.batches import Quality, QualityOption, announce_compiling, check_output
+from heatprior.cli.batches import SOME_FAILED, Quality, QualityOption, announce_compiling, check_output
 
 if TYPE_CHECKING:
     from heatprior.restoration.evaluation import Summary
 
-SOME_FAILED = 1
 LEVELS = [15.0, 25.0, 50.0, 100.0]
 EXAMPLES = {
     "evaluate": """\b
@@ -68,9 +67,9 @@ def evaluate(
     from heatprior.errors import HeatpriorError, InvalidInputError, OutputFileError
     from heatprior.files import keep_apart
     from heatprior.records import write_record
+    from heatprior.restoration.denoising import choose_prior
     from heatprior.restoration.evaluation import evaluate as measure
     from heatprior.restoration.evaluation import summarise
-    from heatprior.restoration.presets import choose_prior
 
     prior = prior or choose_prior(quality.value)
     if output is not None:

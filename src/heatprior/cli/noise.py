@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from heatprior.cli.batches import announce_compiling, check_output, report_warnings
+from heatprior.cli.batches import (
+    SOME_FAILED,
+    NoiseKind,
+    PriorName,
+    White,
+    announce_compiling,
+    check_output,
+    report_warnings,
+)
 
 if TYPE_CHECKING:
     from heatprior.images import ImageFile
     from heatprior.noise.channel_noise import ChannelNoise
     from heatprior.noise.estimation import NoiseReport
 
-SOME_FAILED = 1
 COLOURS = ("red", "green", "blue")
 EXAMPLES = {
     "noise": """\b
@@ -27,16 +33,6 @@ Examples:
   heatprior noise scans/*.tif -o noise.json         for other programs
 """
 }
-
-
-class NoiseKind(StrEnum):
-    """What `--noise` may be."""
-
-    auto = "auto"
-    constant = "constant"
-    affine = "affine"
-    map = "map"
-    camera = "camera"
 
 
 NOISE_HELP = "Kind of noise: one level, variance = a x + b, a map, of a camera, or what fits best."
@@ -50,13 +46,8 @@ def noise(
     ] = None,
     picture: Annotated[Path | None, typer.Option(metavar="PNG", help="Draw the image beside its noise map.")] = None,
     kind: Annotated[NoiseKind, typer.Option("--noise", help=NOISE_HELP)] = NoiseKind.auto,
-    prior: Annotated[
-        str, typer.Option(metavar="PRIOR", help="Name of a shipped prior, or path of a prior file.")
-    ] = "patch7",
-    white: Annotated[
-        float | None,
-        typer.Option(metavar="W", help="Value of full scale.  [default: by type, or estimated]"),
-    ] = None,
+    prior: PriorName = "patch7",
+    white: White = None,
     force: Annotated[bool, typer.Option("--force", help="Replace existing outputs; never an input.")] = False,
 ) -> None:
     """Estimate the noise of images: sigma with a 90 % interval, a and b of variance = a x + b, and warnings.

@@ -150,7 +150,7 @@ def sample(
     from heatprior import load
     from heatprior.errors import InvalidInputError
     from heatprior.files import keep_apart, replacing
-    from heatprior.kernels.row_bands import part_of
+    from heatprior.kernels.patches import part_of
     from heatprior.pictures.figures import SUFFIXES
     from heatprior.pictures.panels import draw_patches
 

@@ -102,7 +102,7 @@ class PatchSource:
         self.images = len(usable)
         common = _common_type([image.dtype for image in usable])
         self._scale = _full_scale(common)
-        self._buffer = np.concatenate([_converted(image, common).ravel() for image in usable])
+        self._buffer = np.concatenate([_convert(image, common).ravel() for image in usable])
         heights, widths = np.array([image.shape for image in usable], dtype=np.int64).T
         self._widths = widths
         self._begins = np.concatenate([[0], np.cumsum(heights * widths)[:-1]])
@@ -161,7 +161,7 @@ def _common_type(types: Sequence[np.dtype[Any]]) -> np.dtype[Any]:
     return max((dtype.newbyteorder("=") for dtype in types), key=lambda dtype: dtype.itemsize)
 
 
-def _converted(image: NDArray[Any], common: np.dtype[Any]) -> NDArray[Any]:
+def _convert(image: NDArray[Any], common: np.dtype[Any]) -> NDArray[Any]:
     if common.kind == "f":
         return scaled_by_type(image)
     widened = image.astype(common, copy=False)

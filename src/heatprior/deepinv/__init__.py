@@ -19,7 +19,7 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor
 
-from heatprior.border.colour import COLOUR
+from heatprior.border.pixels import COLOUR
 from heatprior.errors import InvalidInputError
 from heatprior.noise.levels import estimate_sigma
 from heatprior.torch import PriorModule, load

@@ -23,8 +23,7 @@ import numpy as np
 from heatprior.arrays import FloatArray
 from heatprior.kernels.compiler import FAST, add_product, fetch, kernel, read, widest_vectors, write
 from heatprior.kernels.lookup import clamp, clamp_plain
-from heatprior.kernels.patches import EVERY, Grid, average, extract
-from heatprior.kernels.row_bands import Progress, average_by_bands
+from heatprior.kernels.patches import EVERY, Grid, Progress, average, average_by_bands, extract
 
 RUN = 400  # most patches that go through together
 LANES = 16  # runs are multiples of a vector register, and begin at multiples of it in memory

@@ -32,10 +32,10 @@ def for_each(function: Callable[[Piece], Result], pieces: Sequence[Piece]) -> li
     """The results of `function` on each piece, in order; after an error no further piece is begun, and it is raised."""
     threads = min(_threads(), len(pieces))
     if current_thread().name.startswith(POOL):  # a piece of a piece runs where it is
-        return [function(piece) for piece in pieces]
+        return list(map(function, pieces))
     with products_in_one_thread():  # a single piece, too: shared among threads, products have other bits
         if threads <= 1:
-            return [function(piece) for piece in pieces]
+            return list(map(function, pieces))
         results: list[Any] = [None] * len(pieces)
         numbers = iter(range(len(pieces)))  # shared: each number is given out once
         errors: dict[int, Exception] = {}
@@ -129,7 +129,8 @@ def products_in_one_thread() -> Iterator[None]:
     """Limit the BLAS to one thread, for as long as any caller, in any thread, is inside."""
     with _Limit.lock:
         if _Limit.holders == 0:
-            _take_control()
+            for library in _controlled():
+                library.clear_controlling_thread(force=True)
             _Limit.undo = _libraries().limit(limits=1, user_api="blas").restore_original_limits
         _Limit.holders += 1
         _Place.limits += 1
@@ -140,15 +141,9 @@ def products_in_one_thread() -> Iterator[None]:
             _Limit.holders -= 1
             _Place.limits -= 1
             if _Limit.holders == 0:
-                _take_control()  # the last to leave need not be the first that came
+                for library in _controlled():  # the last to leave need not be the first that came
+                    library.clear_controlling_thread(force=True)
                 _Limit.undo()
-
-
-def _take_control() -> None:
-    """Let this thread set the limits: from 3.8 on threadpoolctl silently keeps to the thread that set one first."""
-    for library in _libraries().lib_controllers:
-        if hasattr(library, "clear_controlling_thread"):
-            library.clear_controlling_thread(force=True)
 
 
 @cache
@@ -167,7 +162,8 @@ def _forget_other_threads() -> None:
     _pool.cache_clear()
     _background.cache_clear()
     if _Limit.holders > _Place.limits == 0:
-        _take_control()
+        for library in _controlled():
+            library.clear_controlling_thread(force=True)
         _Limit.undo()
     _Limit.holders = _Place.limits
 
@@ -181,3 +177,9 @@ def _libraries() -> ThreadpoolController:
     """All that is loaded; numba takes its products from scipy's BLAS, which it would load only later."""
     extension("scipy.linalg.cython_blas")
     return ThreadpoolController()
+
+
+@cache
+def _controlled() -> list[Any]:
+    """Libraries that a thread must take over to set limits: from 3.8 on threadpoolctl keeps to the first that did."""
+    return [library for library in _libraries().lib_controllers if hasattr(library, "clear_controlling_thread")]

@@ -16,8 +16,8 @@ from dask import compute, delayed
 from numpy.typing import ArrayLike, NDArray
 
 from heatprior.arrays import ChannelAxis
-from heatprior.border.colour import MOSTLY
 from heatprior.border.pixels import (
+    MOSTLY,
     WHITES,
     as_channels,
     as_noise_level,
@@ -65,15 +65,15 @@ def denoise(image: da.Array, sigma: ArrayLike | da.Array | None, settings: Setti
     pipeline = settings.pipeline(settings.find_prior(), shape, fillings=fillings)
     check_local(pipeline)
     alpha = _has_alpha(channels) if in_colour and channels.shape[-3] == 4 else False
-    told = (
-        None if sigma is None else _told(sigma, stand_in, channels, channel_axis, np.inf if white is None else by_type)
-    )
-    full = _likely_scale(channels, by_type, told) if white is None else by_type
-    if told is None:
+    given, largest = None, np.inf if white is None else by_type
+    if sigma is not None:
+        given = _given_levels(sigma, stand_in, channels, channel_axis, largest)
+    full = _likely_scale(channels, by_type, given) if white is None else by_type
+    if given is None:
         levels = delayed(_levels_of)(_reports(channels, noise, "patch7", full), channels.ndim)
         cut = _Cut(levels)
     else:
-        cut = _Cut.of(told, channels)
+        cut = _Cut.of(given, channels)
     rules = () if settings.keep_outliers else _rules(channels, full)
     blocks = _blocks(channels, cut, delayed(pipeline, pure=False), pipeline, full, in_colour, alpha, rules)
     clean = da.block(blocks)
@@ -99,7 +99,7 @@ def estimate_noise(
     return NoiseReport(sigma, tuple(report.channels[0] for report in reports), full, full)
 
 
-def _told(sigma: Any, stand_in: NDArray[Any], channels: da.Array, channel_axis: int | None, full: float) -> Any:
+def _given_levels(sigma: Any, stand_in: NDArray[Any], channels: da.Array, channel_axis: int | None, full: float) -> Any:
     """One number, one per channel, or a map, as `hp.denoise` takes it."""
     if not is_lazy(sigma):
         return as_noise_level(sigma, stand_in, channel_axis, full)
@@ -117,7 +117,7 @@ class _Cut:
 
     @classmethod
     def of(cls, values: Any, channels: da.Array) -> _Cut:
-        """Of noise levels as `_told` gives them."""
+        """Of noise levels as `_given_levels` gives them."""
         if values.shape[-2:] != channels.shape[-2:]:
             return cls(Levels(np.asarray(values)))
         maps = da.broadcast_to(values, channels.shape)
@@ -185,8 +185,8 @@ def _reports(channels: da.Array, noise: str, prior: Any, full: Any) -> Any:
 
 def _likely_scale(channels: da.Array, by_type: float, levels: Any) -> Any:
     """Full scale, delayed until squares have been looked at."""
-    told = None if levels is None or levels.shape[-2:] == channels.shape[-2:] else levels
-    return delayed(full_scale_of_squares)(_squares(channels), told, by_type)
+    given = None if levels is None or levels.shape[-2:] == channels.shape[-2:] else levels
+    return delayed(full_scale_of_squares)(_squares(channels), given, by_type)
 
 
 def _levels_of(reports: list[NoiseReport], dimensions: int) -> Levels:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatprior.arrays import FloatArray
-from heatprior.border.entry import Entered, Group, Index, as_type, noise_of_levels
+from heatprior.border.entry import Entered, Group, Index, Result, as_type, noise_of_levels
 from heatprior.border.gaps import Window
 from heatprior.border.pixels import as_pixels, in_unit_range
 from heatprior.kernels.threads import products_in_one_thread
@@ -89,13 +89,13 @@ def denoise_block(
     entered = Entered(pixels if in_colour else np.moveaxis(pixels, -3, 0), axis, white, alpha)
     noises = levels.noises(pixels.shape, white)
 
-    def denoise_group(group: Group, planes: list[FloatArray]) -> list[FloatArray]:
-        own = {(*group.image, c): noises[_place(group, c, in_colour=in_colour)] for c in group.channels}
-        found = entered.noises_of_planes(group, own)
-        return [pipeline.denoise(plane, noise, wanted) for plane, noise in zip(planes, found, strict=True)]
-
+    result = Result(entered, inside=inside)
     with one_thread():
-        clean = entered.apply(denoise_group, inside=inside)
+        for group in entered.groups():
+            own = {(*group.image, c): noises[_place(group, c, in_colour=in_colour)] for c in group.channels}
+            found = zip(entered.planes(group, whole=False), entered.noises_of_planes(group, own), strict=True)
+            result.leave(group, [pipeline.denoise(plane, noise, wanted) for plane, noise in found])
+    clean = result.image()
     return clean if in_colour else np.moveaxis(clean, 0, -3)
 
 

@@ -50,7 +50,7 @@ MOST = 2**23  # pixels of so wide a block, unless one chunk or shard has more: t
 
 Result = TypeVar("Result")
 Block = tuple[slice, ...]
-Told = Callable[[int, int], None]  # blocks done, of how many
+Report = Callable[[int, int], None]  # blocks done, of how many
 Shown = Callable[[str], None]  # the address of dask's dashboard
 
 
@@ -83,12 +83,12 @@ def denoise_store(
     scheduler: str | None = None,
     workers: int | None = None,
     force: bool = False,
-    told: Told = lambda done, count: None,  # noqa: ARG005
+    report: Report = lambda done, count: None,  # noqa: ARG005
     shown: Shown = lambda address: None,  # noqa: ARG005
 ) -> Done:
     """Denoise a zarr store or a TIFF into a new store; what an earlier run of the same kind left is gone on with.
 
-    `told` is called as blocks are done, `shown` with the address of dask's dashboard if there is one.
+    `report` is called as blocks are done, `shown` with the address of dask's dashboard if there is one.
     """
     source, target = source.absolute(), location(target)  # workers may be elsewhere
     keep_apart([target], [source, *filter(Path.is_file, [Path(str(settings.prior))])])
@@ -118,7 +118,7 @@ def denoise_store(
         with pool_of(scheduler, workers, partial(warm_up, settings)) as pool:
             if pool.dashboard:
                 shown(pool.dashboard)
-            found = _run_all(pool, tasks, journal, told)
+            found = _run_all(pool, tasks, journal, report)
         for leftover in working.rglob("*.partial"):  # of writers that were killed
             leftover.unlink()
         _check_target(target, force=force)  # somebody may have put something there meanwhile
@@ -146,9 +146,9 @@ def _task(source: Path, working: Path, image: Image, settings: Settings, sigma: 
     looks = settings.white is None or sigma is None
     if looks and scale not in journal.noted:
         squares = _squares(source, image)
-        told = None if sigma is None else np.array(sigma)
+        given = None if sigma is None else np.array(sigma)
         planes = squares if image.in_colour else _squares(source, image, by_channel=False)  # as in memory
-        white = full_scale_of_squares(planes, told, by_type) if settings.white is None else by_type
+        white = full_scale_of_squares(planes, given, by_type) if settings.white is None else by_type
         sigmas = [sigma] if sigma is not None else _sigmas(squares, white)
         journal.note(**{scale: white, name: sigmas})
     found: dict[str, Any] = journal.noted if looks else {scale: by_type, name: [sigma]}
@@ -184,15 +184,15 @@ def _sigmas(squares: list[list[np.ndarray[Any, Any]]], white: float) -> list[flo
     return [float(noise_of_squares(found, "constant", "patch7", white).sigma.flat[0]) for found in squares]
 
 
-def _run_all(pool: Pool, tasks: list[Task], journal: Journal, told: Told) -> int:
+def _run_all(pool: Pool, tasks: list[Task], journal: Journal, report: Report) -> int:
     """Level by level: all blocks of a level are there before the next is begun."""
     plan = [(task, level) for task in tasks for level in range(len(task.image.levels))]
     count, found = sum(prod(len(starts) for starts in _starts(*each)[0]) for each in plan), len(journal.done)
-    told(found, count)
+    report(found, count)
 
     def done(name: str) -> None:
         journal.mark(name)
-        told(len(journal.done), count)
+        report(len(journal.done), count)
 
     for task, level in plan:
         run(pool, write_block, _left(task, level, journal.done), done)

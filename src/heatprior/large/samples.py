@@ -27,7 +27,7 @@ def noise_of_squares(found: Sequence[NDArray[Any]], noise: str, prior: Any, whit
     """Of squares (..., h, w) of one channel: one noise level."""
     if noise not in ("auto", "constant"):
         raise InvalidInputError(
-            f"{noise} noise is told from the whole image, which blocks cannot; leave out noise, or give sigma as a map"
+            f"{noise} noise needs the whole image, which blocks do not see; leave out noise, or give sigma as a map"
         )
     planes = [plane_of(square) for square in found]
     if not (chosen := choose_squares(planes)):
@@ -35,13 +35,13 @@ def noise_of_squares(found: Sequence[NDArray[Any]], noise: str, prior: Any, whit
     return estimate_noise(np.concatenate([planes[k] for k in chosen]), "constant", prior=prior, white=white)
 
 
-def full_scale_of_squares(found: Groups, told: NDArray[Any] | None, by_type: float) -> float:
+def full_scale_of_squares(found: Groups, given: NDArray[Any] | None, by_type: float) -> float:
     """Which value is full scale, as `hp.denoise` finds it, from squares (..., h, w) of every channel.
 
-    `told` are the noise levels, if they are told and no map.
+    `given` are the noise levels, if they are known and no map.
     """
     planes = [[as_pixels(plane_of(square)) for square in of_channel] for of_channel in found]
-    full = scale_of_squares(planes, by_type, 0.0 if told is None else float(told.max()))
-    if told is not None:
-        as_noise_level(float(told.max()), planes[0][0], None, full)
+    full = scale_of_squares(planes, by_type, 0.0 if given is None else float(given.max()))
+    if given is not None:
+        as_noise_level(float(given.max()), planes[0][0], None, full)
     return full

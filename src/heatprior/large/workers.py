@@ -228,8 +228,3 @@ class Journal:
     def close(self) -> None:
         """Close the file; it stays for the next run."""
         self._file.close()
-
-    def remove(self) -> None:
-        """All is done."""
-        self._path.unlink(missing_ok=True)
-        self._file.close()

@@ -41,7 +41,7 @@ def project_orthogonal(filters: FloatArray, *, steps: int | None = 3, zero_mean:
     if steps is not None and steps < 1:
         raise InvalidInputError(f"steps is {steps}; expected 1 or more, or None for convergence")
     if steps is not None:
-        given, basis = _checked(filters, zero_mean)
+        given, basis = _check(filters, zero_mean)
         *_, (scales, directions) = islice(_alternating(given @ basis.T), steps)
         return np.asarray((scales[:, None] * directions) @ basis)
     previous = np.inf
@@ -54,7 +54,7 @@ def project_orthogonal(filters: FloatArray, *, steps: int | None = 3, zero_mean:
 
 def orthogonal_iterates(filters: FloatArray, *, zero_mean: bool = True) -> Iterator[OrthogonalIterate]:
     """The iterates of Algorithm 1 from D = Id on, without end. Each is feasible."""
-    given, basis = _checked(filters, zero_mean)
+    given, basis = _check(filters, zero_mean)
     for scales, directions in _alternating(given @ basis.T):
         feasible = (scales[:, None] * directions) @ basis
         yield OrthogonalIterate(feasible, float(((feasible - given) ** 2).sum()))
@@ -69,7 +69,7 @@ def _alternating(coordinates: FloatArray) -> Iterator[tuple[FloatArray, FloatArr
         yield scales, directions
 
 
-def _checked(filters: FloatArray, zero_mean: bool) -> tuple[FloatArray, FloatArray]:
+def _check(filters: FloatArray, zero_mean: bool) -> tuple[FloatArray, FloatArray]:
     """The filters in float64, and a basis of those that may be."""
     given = np.asarray(filters, dtype=np.float64)
     if given.ndim != 2 or not 1 <= len(given) <= given.shape[1] - zero_mean or not np.isfinite(given).all():

@@ -116,13 +116,8 @@ def _weights(
 
 
 def _second_differences(loss: Callable[[FloatArray], float], at: FloatArray) -> FloatArray:
-    h = DIFFERENCE * np.eye(2)
-    return np.array(
-        [
-            [
-                (loss(at + a + b) - loss(at + a - b) - loss(at - a + b) + loss(at - a - b)) / (4.0 * DIFFERENCE**2)
-                for b in h
-            ]
-            for a in h
-        ]
-    )
+    h, found = DIFFERENCE * np.eye(2), np.empty((2, 2))
+    for i, j in np.ndindex(2, 2):
+        a, b = h[i], h[j]
+        found[i, j] = loss(at + a + b) - loss(at + a - b) - loss(at - a + b) + loss(at - a - b)
+    return found / (4.0 * DIFFERENCE**2)

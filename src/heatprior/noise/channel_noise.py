@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from heatprior.arrays import FloatArray
-from heatprior.kernels.row_bands import Progress
+from heatprior.kernels.patches import Progress
 from heatprior.noise import affine
 from heatprior.noise.affine import Affine, fit_affine
 from heatprior.noise.doubts import doubts, too_weak

@@ -21,7 +21,7 @@ from heatprior.border.entry import Entered, Group, enter
 from heatprior.border.gaps import with_all_or_no_channel_missing
 from heatprior.border.pixels import as_channels, in_unit_range, room_of, type_white
 from heatprior.errors import InvalidInputError
-from heatprior.kernels.row_bands import Progress, part_of, span_of
+from heatprior.kernels.patches import Progress, part_of, span_of
 from heatprior.noise.channel_noise import ChannelNoise, channel_noise, why_constant
 from heatprior.noise.decision import Decision, decide
 from heatprior.noise.defects import NO_DEFECTS, Defects, holds_mosaic, join_mosaic, mend, split_mosaic

@@ -10,7 +10,6 @@ error is the sandwich: the spread of the slope of the misfit over pieces of the 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from os import PathLike
 from typing import Any, NamedTuple, cast
 
@@ -29,8 +28,6 @@ from heatprior.noise.likelihood import (
     OCTAVES,
     Blocks,
     Clipped,
-    Peak,
-    Profile,
     block_densities,
     check_in_range,
     find_peak,
@@ -53,8 +50,6 @@ PHOTOGRAPH_ERROR = (7.0 / 255, 0.022)  # as of a `NoiseLikelihood`; by `wavelet-
 PART = 42  # pixels along the side of a part of the image whose score counts as independent; at least two blocks
 FEWEST_PARTS = 16
 CLIPPED, FEWEST_CLIPPED = 0.001, 3  # of the pixels, at the lowest or highest value: if more, values are cut off there
-
-Densities = Callable[[FloatArray, IntArray], Blocks]  # of log sigmas and chosen directions
 
 
 class NoiseLevel(NamedTuple):
@@ -195,54 +190,39 @@ def model_error(sigma: FloatArray, photograph_error: tuple[float, float]) -> Flo
 
 
 def noise_level(image: FloatArray, likelihood: NoiseLikelihood) -> Estimate:
-    """Of a grey image (H, W) scaled to [0, 1], with NaN where pixels are missing."""
-    size, stride = likelihood.size, stride_for(likelihood, image.shape)
-    whole = without_gaps(image)
-    clipped = clipping(image)
+    """Of a grey image (H, W) scaled to [0, 1], with NaN where pixels are missing.
 
-    def densities(log_sigmas: FloatArray, chosen: IntArray) -> Blocks:
-        middle = float(np.exp(log_sigmas.mean())) if len(log_sigmas) <= 2 * STEPS_TO_EITHER_SIDE + 1 else GUESS
-        usable = usable_patches(image, size, stride, clipped, middle)
-        return block_densities(likelihood, whole, log_sigmas, chosen, usable, stride)
-
-    return search(likelihood, densities, stride, max(2, PART // (stride * likelihood.block_side(BLOCK))))
-
-
-def search(likelihood: NoiseLikelihood, densities: Densities, stride: int, part: int) -> Estimate:
-    """The peak of the likelihood: first among octaves, then closely, with the filters that suit it.
-
-    The scores of parts of part×part blocks count as independent.
+    The peak of the likelihood is looked for among octaves, then closely, with the filters that suit it. The scores of
+    parts of the image count as independent.
     """
-    octaves = np.log(OCTAVES)
-    chosen = weak_directions(likelihood.directions, 0.0)
-    blocks, fitted, peak = fit(octaves, chosen, densities)
-    for _ in range(MOST_LOOKS):
+    size, stride = likelihood.size, stride_for(likelihood, image.shape)
+    whole, clipped, octaves = without_gaps(image), clipping(image), np.log(OCTAVES)
+    steps = np.arange(-STEPS_TO_EITHER_SIDE, STEPS_TO_EITHER_SIDE + 1)
+    log_sigmas, middle, chosen = octaves, GUESS, weak_directions(likelihood.directions, 0.0)
+    for look in range(1 + MOST_LOOKS):
+        usable = usable_patches(image, size, stride, clipped, middle)
+        blocks = block_densities(likelihood, whole, log_sigmas, chosen, usable, stride)
+        groups = blocks.usable.astype(np.int64) - 1  # all that are usable are one
+        fitted = profile(log_sigmas, blocks.log_densities, groups, 1, blocks.usual)
+        peak = find_peak(log_sigmas, fitted.values)
         log_sigma = float(np.clip(peak.log_sigma[0], octaves[0], octaves[-1]))
-        centre = octaves[0] + LOG_SIGMA_STEP * np.rint(
-            (log_sigma - octaves[0]) / LOG_SIGMA_STEP
-        )  # on a grid: images share tables
-        used, chosen = chosen, weak_directions(likelihood.directions, float(np.exp(log_sigma)))
-        if centre == fitted.log_sigmas[STEPS_TO_EITHER_SIDE] and np.array_equal(used, chosen):
+        place = np.rint((log_sigma - octaves[0]) / LOG_SIGMA_STEP)
+        centre = octaves[0] + LOG_SIGMA_STEP * place  # on a grid: images share tables
+        suited = weak_directions(likelihood.directions, float(np.exp(log_sigma)))
+        settled = centre == log_sigmas[STEPS_TO_EITHER_SIDE] and np.array_equal(suited, chosen)
+        if settled or look == MOST_LOOKS:
             break
-        steps = np.arange(-STEPS_TO_EITHER_SIDE, STEPS_TO_EITHER_SIDE + 1)
-        blocks, fitted, peak = fit(centre + LOG_SIGMA_STEP * steps, chosen, densities)
+        log_sigmas, chosen = centre + LOG_SIGMA_STEP * steps, suited
+        middle = float(np.exp(log_sigmas.mean()))
     log_sigma = float(peak.log_sigma[0])
     check_in_range(log_sigma)
     if log_sigma <= octaves[0]:
         return Estimate(0.0, float(OCTAVES[0]))
-    parts = parts_of(blocks, part)
+    parts = parts_of(blocks, max(2, PART // (stride * likelihood.block_side(BLOCK))))
     error = np.sqrt(repetition(likelihood.directions, chosen, stride) / peak.curvature)
     if len(np.unique(parts[blocks.usable])) >= FEWEST_PARTS:  # too few to estimate the spread
-        groups = blocks.usable.astype(np.int64) - 1
         error = np.maximum(error, standard_error(blocks.log_densities, fitted, peak, parts, groups))
     return Estimate(float(np.exp(log_sigma)), float(np.exp(log_sigma) * error[0]))
-
-
-def fit(log_sigmas: FloatArray, chosen: IntArray, densities: Densities) -> tuple[Blocks, Profile, Peak]:
-    """The blocks of an image as one group."""
-    blocks = densities(log_sigmas, chosen)
-    fitted = profile(log_sigmas, blocks.log_densities, blocks.usable.astype(np.int64) - 1, 1, blocks.usual)
-    return blocks, fitted, find_peak(log_sigmas, fitted.values)
 
 
 def parts_of(blocks: Blocks, side: int) -> IntArray:

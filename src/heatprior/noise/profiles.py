@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from heatprior.arrays import ChannelAxis, FloatArray
-from heatprior.border.colour import COLOUR
-from heatprior.border.pixels import as_channels
+from heatprior.border.pixels import COLOUR, as_channels
 from heatprior.errors import InvalidInputError
 from heatprior.files import replacing
 from heatprior.noise_value import Noise, NoiseMap, NoiseSpectrum, as_noise

@@ -1,4 +1,4 @@
-"""Images side by side: noisy, denoised and what was removed; spectra of noise; patches that a prior draws."""
+"""Images side by side: noisy, denoised and what was removed; patches that a prior draws."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from heatprior.arrays import FloatArray
 from heatprior.errors import InvalidInputError
-from heatprior.noise_value import NoiseSpectrum
 from heatprior.pictures.figures import axes_at, save_figure
 
 DPI = 100
@@ -23,7 +22,6 @@ GAP, TITLE = 12, 26  # pixels
 CONTRAST_QUANTILES = (0.001, 0.999)  # black and white where the type does not say what they are
 DEVIATIONS_SHOWN = 3.0  # standard deviations of what was removed that its panel shows
 MID_GREY = 0.5
-DECIBELS = 30.0  # the power shown as black, below the strongest frequency
 
 
 @dataclass(frozen=True)
@@ -130,18 +128,6 @@ def _shrink(pixels: NDArray[Any], factor: int) -> NDArray[Any]:
 def _crop_middle(pixels: NDArray[Any]) -> NDArray[Any]:
     top, left = ((side - min(side, LARGEST_PANEL)) // 2 for side in pixels.shape[:2])
     return pixels[top : top + LARGEST_PANEL, left : left + LARGEST_PANEL]
-
-
-def spectrum_panel(spectrum: NoiseSpectrum, shape: tuple[int, int]) -> Panel:
-    """Power of the noise in decibels below its peak, for a panel of this shape (H, W).
-
-    Zero frequency is in the middle, half a cycle per pixel at the edges.
-    """
-    power = np.fft.fftshift(spectrum.power)
-    decibels = 10.0 * np.log10(power / power.max())
-    rows, columns = (np.arange(length) * spectrum.side // length for length in shape)
-    title = f"spectrum of the noise, black {-DECIBELS:.0f} dB"
-    return Panel(title, decibels[np.ix_(rows, columns)], -DECIBELS, 0.0)
 
 
 # Patches or images drawn from a prior, a panel for each noise level, as in section 4 of the paper.

@@ -21,14 +21,12 @@ from scipy import fft
 from heatprior.arrays import FloatArray
 from heatprior.errors import InvalidInputError
 from heatprior.kernels.lookup import look_up
-from heatprior.kernels.patches import EVERY, Cells, Grid
-from heatprior.kernels.row_bands import Progress
+from heatprior.kernels.patches import EVERY, Cells, Grid, Progress
 from heatprior.noise_value import Noise
 from heatprior.priors.arguments import LARGEST_GREY
 from heatprior.priors.experts import Experts
-from heatprior.priors.protocol import ImagePrior, with_card
+from heatprior.priors.protocol import ImagePrior, denoise_whole, with_card
 from heatprior.priors.schedules import Schedules, schedules_on
-from heatprior.priors.whole_image_step import denoise_whole
 from heatprior.store import PriorFile, write_prior_file
 
 CELLS = 2048  # of a table

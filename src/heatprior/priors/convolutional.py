@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike
 
 from heatprior.arrays import FloatArray, IntArray
 from heatprior.errors import InvalidInputError, PriorFileError
-from heatprior.kernels.row_bands import Progress, part_of
+from heatprior.kernels.patches import Progress, part_of
 from heatprior.priors.arguments import as_sigma
 from heatprior.priors.bands import (
     BandPrior,

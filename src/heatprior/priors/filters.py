@@ -10,7 +10,6 @@ import numpy as np
 
 from heatprior.arrays import FloatArray
 from heatprior.errors import InvalidInputError
-from heatprior.scipy_subset import inverse_cosine_transform
 
 NORMS = (1e-9, 1e9)  # of filters that float32 files can hold
 ORTHOGONALITY_TOLERANCE = 1e-5  # largest cosine between two filters: a hundred roundings of float32
@@ -73,8 +72,10 @@ class FilterBank:
         """The discrete cosine basis on size×size patches without its constant: J = size² − 1 filters of norm one."""
         if size < 2:
             raise InvalidInputError(f"size is {size}; a patch needs at least 2×2 pixels to have any structure")
-        basis = inverse_cosine_transform(np.eye(size * size).reshape(-1, size, size))
-        return cls(basis.reshape(size * size, -1)[1:])
+        numbers = np.arange(size)
+        waves = np.cos(np.pi / size * numbers[:, None] * (numbers + 0.5)) * np.sqrt(2.0 / size)
+        waves[0] = size**-0.5
+        return cls(np.kron(waves, waves)[1:])
 
     @property
     def count(self) -> int:

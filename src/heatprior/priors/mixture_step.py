@@ -9,21 +9,18 @@ else does.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from heatprior.arrays import FloatArray, IntArray
 from heatprior.errors import PriorFileError
 from heatprior.kernels.candidates import CANDIDATES, UNROLLED, PrincipalAxes
-from heatprior.kernels.patches import EVERY, Cells, Grid
-from heatprior.kernels.row_bands import Progress, average_by_bands, edges_of_bands
+from heatprior.kernels.patches import EVERY, Cells, Grid, Progress, average_by_bands, edges_of_bands
 from heatprior.kernels.shapes import LANES, ShapeTables, add_changes
 from heatprior.noise_value import Noise, NoiseSpectrum
-from heatprior.priors.arguments import as_patches
 
 if TYPE_CHECKING:
     from heatprior.priors.gaussian_mixture import GaussianMixturePrior
@@ -110,7 +107,7 @@ def shape_tables(
     return kept(prior, sigmas, negligible, spectrum, compared)
 
 
-def _made(
+def _make_tables(
     prior: GaussianMixturePrior,
     sigmas: tuple[float, ...],
     negligible: float,
@@ -143,8 +140,8 @@ def _made(
     )
 
 
-_of_one_level = lru_cache(maxsize=16)(_made)  # the steps at all scales of an image
-_of_maps = lru_cache(maxsize=8)(_made)  # larger: a level for every 3 %, shared by the steps
+_of_one_level = lru_cache(maxsize=16)(_make_tables)  # the steps at all scales of an image
+_of_maps = lru_cache(maxsize=8)(_make_tables)  # larger: a level for every 3 %, shared by the steps
 
 
 def _principal(
@@ -251,53 +248,6 @@ def whitening(prior: GaussianMixturePrior, spectrum: NoiseSpectrum | None) -> Wh
         forth @ prior.basis,
         float(-0.5 * np.log(values).sum()),
     )
-
-
-class CorrelatedMixture:
-    """A mixture in noise of one spectrum, as a `DiffusedPrior`: `sigma` is the standard deviation of a noisy pixel.
-
-    It solves the heat equation along C: ∂_t f = ∇ · C ∇ f, with sigma = sqrt(2t); Tweedie's formula reads
-    E[X | Y = y] = y + sigma² C ∇ log f(y, t).
-    """
-
-    def __init__(self, prior: GaussianMixturePrior, spectrum: NoiseSpectrum) -> None:
-        self.prior, self.spectrum = prior, spectrum
-        self.patch_shape = (prior.size, prior.size)
-
-    @property
-    def _white(self) -> Whitening:
-        return whitening(self.prior, self.spectrum)
-
-    @cached_property
-    def covariance(self) -> FloatArray:
-        """C of the noise on patches without their brightness, (a, a)."""
-        return self._white.synthesis.T @ self._white.synthesis
-
-    def log_prob(self, y: FloatArray, sigma: ArrayLike) -> FloatArray:
-        """log f(y, t) on patches without their brightness: (...)."""
-        white = self._white
-        return white.mixture.log_prob(self._to_white(y), sigma) + y.dtype.type(white.log_determinant)
-
-    def score(self, y: FloatArray, sigma: ArrayLike) -> FloatArray:
-        """∇ log f(y, t): (..., a)."""
-        white = self._white
-        found = white.mixture.score(self._to_white(y), sigma) @ white.mixture.basis.T @ white.analysis
-        return np.asarray(found, y.dtype)
-
-    def posterior_mean(self, y: FloatArray, sigma: ArrayLike) -> FloatArray:
-        """E[X | Y = y] = y + sigma² C ∇ log f(y, t): (..., a)."""
-        levels = np.asarray(sigma)[..., None]
-        return np.asarray(y + levels**2 * (self.score(y, sigma) @ self.covariance), y.dtype)
-
-    def sample(self, count: int, sigma: ArrayLike = 0.0, *, rng: np.random.Generator) -> FloatArray:
-        """Exact draws of noisy patches without brightness, (count, a)."""
-        white = self._white
-        return white.mixture.sample(count, sigma, rng=rng) @ white.mixture.basis.T @ white.synthesis
-
-    def _to_white(self, y: FloatArray) -> FloatArray:
-        white = self._white
-        patches = as_patches(y, self.prior.size)
-        return np.asarray(patches @ white.analysis.T @ white.mixture.basis, y.dtype)
 
 
 class StepSettings(NamedTuple):

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from itertools import product
 from os import PathLike
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
@@ -29,13 +28,11 @@ from heatprior.priors.filters import FilterBank
 from heatprior.priors.patch_step import cells_of_patch_prior, step_of_patch_prior
 from heatprior.priors.protocol import NoiseDirections, Posterior, with_card
 from heatprior.priors.schedules import Schedules, schedules_on
-from heatprior.scipy_subset import log_sum_exp, refine, softmax
+from heatprior.scipy_subset import refine
 from heatprior.store import PriorFile, write_prior_file
 
 KIND = "patch"
 CHUNK = 256  # patches whose responses each thread has in memory at once
-MOST_EXPLICIT_COMPONENTS = 100_000
-NULL_SPACE = 1e-10  # eigenvalues of the precision below this fraction of the largest are directions it does not see
 # Of the tables by which noise is estimated:
 CONTRASTS = (1.0, 1 / 16, 1 / 4, 4.0)  # the first is that of the prior itself
 CELLS = 1024
@@ -201,24 +198,6 @@ class PatchPrior:
         }
         return with_card(facts, self.card)
 
-    def as_gaussian_mixture(self) -> ExplicitMixture:
-        """The same density written out as L^J Gaussians on the patch space (Theorem 1). For tiny J and L only.
-
-        The precision is Eq. (7); the means are Σ_a (1/sigma_0²) Σ_j k_j mu_l(j): the paper lacks the 1/sigma_0².
-        """
-        experts, components = self.experts.logits.shape
-        if components**experts > MOST_EXPLICIT_COMPONENTS:
-            raise InvalidInputError(
-                f"{components}^{experts} components are too many to write out; at most {MOST_EXPLICIT_COMPONENTS}"
-            )
-        matrix, precision_of_response = self.filters.matrix, self.experts.base_sigma**-2
-        precision = precision_of_response * matrix.T @ matrix
-        choices = np.array(list(product(range(components), repeat=experts)))  # (L^J, J)
-        covariance = np.linalg.pinv(precision, hermitian=True)
-        means = precision_of_response * self.experts.means[choices] @ matrix @ covariance
-        log_weights = self.experts.log_weights[np.arange(experts), choices].sum(axis=1)
-        return ExplicitMixture(log_weights, means, precision)
-
     def save(self, path: str | PathLike[str]) -> None:
         """Write the prior as one safetensors file, parameters in float32; the file appears only when it is complete."""
         size = self.filters.size
@@ -317,49 +296,3 @@ def _lines(prior: PatchPrior, sigma: float, contrast: float, filters: tuple[int,
     slopes = np.diff(values)
     starts = values[:, :-1] - slopes * (np.arange(CELLS) - CELLS / 2)
     return np.stack([starts, slopes], axis=-1, dtype=np.float32), contrast * reach
-
-
-@dataclass(frozen=True, eq=False)
-class ExplicitMixture:
-    """Theorem 1 taken literally: the product of experts multiplied out into one homoscedastic Gaussian mixture.
-
-    It has C = L^J components, so it is for tiny J and L: to see what the product means, and as the oracle of the tests,
-    since its diffusion, Σ ↦ Σ + sigma² Id, needs no orthogonality. Log-weights (C,), means (C, a), and one precision
-    (a, a), singular off the span of the filters.
-    """
-
-    log_weights: FloatArray
-    means: FloatArray
-    precision: FloatArray
-
-    @cached_property
-    def _span(self) -> tuple[FloatArray, FloatArray]:
-        """Orthonormal axes (a, d) of the span and the variance (d,) along each."""
-        eigenvalues, axes = np.linalg.eigh(self.precision)
-        seen = eigenvalues > NULL_SPACE * eigenvalues.max()
-        return axes[:, seen], 1.0 / eigenvalues[seen]
-
-    def _parts(self, y: FloatArray, sigma: ArrayLike) -> tuple[FloatArray, FloatArray]:
-        """Logarithm of each weighted component at y (..., C), and (mean − y) / variance along the axes (..., C, d)."""
-        axes, variances = self._span
-        widened = variances + np.asarray(sigma, dtype=np.float64)[..., None, None] ** 2  # (..., 1, d)
-        offsets = (self.means @ axes) - (y @ axes)[..., None, :]  # (..., C, d)
-        exponents = -0.5 * (offsets**2 / widened + np.log(2.0 * np.pi * widened)).sum(axis=-1)
-        return self.log_weights + exponents, offsets / widened
-
-    def log_prob(self, y: FloatArray, sigma: ArrayLike) -> FloatArray:
-        """log Σ_c w_c G(y; mean_c, Σ + sigma² Id) on the span, Eq. (2): (...)."""
-        return np.asarray(log_sum_exp(self._parts(y, sigma)[0], axis=-1))
-
-    def score(self, y: FloatArray, sigma: ArrayLike) -> FloatArray:
-        """Its gradient, (..., a)."""
-        logs, pulls = self._parts(y, sigma)
-        responsibilities = softmax(logs, axis=-1)
-        return np.asarray(np.einsum("...c,...cd->...d", responsibilities, pulls) @ self._span[0].T)
-
-    def sample(self, count: int, sigma: ArrayLike = 0.0, *, rng: np.random.Generator) -> FloatArray:
-        """Draws on the span, (count, a)."""
-        axes, variances = self._span
-        chosen = rng.choice(len(self.means), size=count, p=softmax(self.log_weights))
-        widths = np.sqrt(variances + np.broadcast_to(np.asarray(sigma, dtype=np.float64), (count,))[:, None] ** 2)
-        return np.asarray(self.means[chosen] + (widths * rng.standard_normal(widths.shape)) @ axes.T)

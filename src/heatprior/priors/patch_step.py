@@ -13,8 +13,7 @@ import numpy as np
 
 from heatprior.arrays import FloatArray
 from heatprior.kernels.patch_averaging import RUN, ResponseTables, average_changes, length_of_runs
-from heatprior.kernels.patches import EVERY, Cells, Grid
-from heatprior.kernels.row_bands import Progress, edges_of_bands
+from heatprior.kernels.patches import EVERY, Cells, Grid, Progress, edges_of_bands
 from heatprior.kernels.threads import for_each
 from heatprior.noise_value import SAME_LEVEL, Noise
 from heatprior.scipy_subset import refine

@@ -1,25 +1,70 @@
 """Schedules of half-quadratic splitting: the noise level and the weight of the noisy image, step by step.
 
 A prior's card may hold schedules for some noise levels, `"hqs": {"sigmas": [s_1 … s_m], "levels": [[…] …], "weights":
-[[…] …]}`, each with the same number of steps. They are a table over sigma: see tables.py. An
-entry `"strides": [2, 2]`, if there is one, says how many pixels apart the patches of each step are; step k begins them
-k pixels from the edge, so that the grids of two steps are not the same.
+[[…] …]}`, each with the same number of steps. An entry `"strides": [2, 2]`, if there is one, says how many pixels apart
+the patches of each step are; step k begins them k pixels from the edge, so that the grids of two steps are not the
+same. Whatever a card holds for some noise levels is a table over sigma: linear in log sigma, and constant beyond.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from heatprior.arrays import FloatArray
 from heatprior.errors import InvalidInputError, PriorFileError
 from heatprior.kernels.patches import EVERY, Grid
-from heatprior.priors.tables import TableOverSigma
 
 CARD_ENTRY = "hqs"
+LEAST_SIGMA = 1e-9  # indistinguishable from no noise, but has a logarithm
+Table = TypeVar("Table")
+
+
+@dataclass(frozen=True)
+class TableOverSigma:
+    """Columns of numbers, (m,) each, at m noise levels `sigmas`, which ascend."""
+
+    sigmas: tuple[float, ...]
+    columns: tuple[tuple[float, ...], ...]
+
+    def __post_init__(self) -> None:
+        try:
+            sigmas, *columns = (np.array(column, np.float64) for column in (self.sigmas, *self.columns))
+        except (TypeError, ValueError) as error:
+            raise InvalidInputError("sigmas and the columns of a table must be lists of numbers") from error
+        if sigmas.ndim != 1 or not sigmas.size or any(column.shape != sigmas.shape for column in columns):
+            raise InvalidInputError("sigmas and the columns of a table must be lists of numbers of the same length")
+        if not all(np.isfinite(column).all() for column in (sigmas, *columns)):
+            raise InvalidInputError("the numbers of a table over sigma must be finite")
+        if not (sigmas[0] > 0.0 and (np.diff(sigmas) > 0.0).all()):
+            raise InvalidInputError("sigmas must be positive and ascending")
+
+    def at(self, sigma: float | FloatArray) -> tuple[FloatArray, ...]:
+        """The columns at noise levels of any shape, each of that shape, in float64."""
+        return tuple(interpolate(self.sigmas, column, sigma) for column in self.columns)
+
+
+def interpolate(sigmas: Sequence[float], values: Sequence[float] | FloatArray, sigma: float | FloatArray) -> FloatArray:
+    """What is between values (m,) at m noise levels: linear in log sigma, constant beyond their ends."""
+    return np.asarray(np.interp(np.log(np.maximum(sigma, LEAST_SIGMA)), np.log(sigmas), values))
+
+
+def read_table(
+    card: Mapping[str, Any], entry: str, names: Sequence[str], make: Callable[..., Table], *, section: str | None = None
+) -> Table | None:
+    """Make a table from the named columns of an entry of a card, or of a section of it; None if there is none."""
+    try:
+        columns = card.get(entry)
+        if columns is not None and section is not None:
+            columns = columns.get(section)
+        if columns is None:
+            return None
+        return make(*(tuple(columns[name]) for name in names))
+    except (AttributeError, InvalidInputError, LookupError, OverflowError, TypeError, ValueError) as error:
+        raise PriorFileError(f'"{entry}" of the prior\'s card: {error}') from error
 
 
 @dataclass(frozen=True)
@@ -75,14 +120,11 @@ class Schedules:
 
     def level(self, step: int, sigma: float | FloatArray) -> FloatArray:
         """The noise level of a step over sigma, for each sigma."""
-        return self._between([levels[step] for levels in self.levels], sigma)
+        return interpolate(self.sigmas, np.array(self.levels)[:, step], sigma)
 
     def weight(self, step: int, sigma: float | FloatArray) -> FloatArray:
         """The weight of the noisy image after a step, for each sigma."""
-        return self._between([weights[step] for weights in self.weights], sigma)
-
-    def _between(self, values: list[float], sigma: float | FloatArray) -> FloatArray:
-        return TableOverSigma(self.sigmas, (tuple(values),)).at(sigma)[0]
+        return interpolate(self.sigmas, np.array(self.weights)[:, step], sigma)
 
 
 # Found by a search on validation images with another 7×7 prior: good for any prior of natural images.

@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from heatprior.arrays import FloatArray
 from heatprior.errors import InvalidInputError, PriorFileError
-from heatprior.kernels.row_bands import Progress
+from heatprior.kernels.patches import Progress
 from heatprior.priors.arguments import as_sigma
 from heatprior.priors.bands import (
     BandPrior,

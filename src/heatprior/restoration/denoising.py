@@ -1,8 +1,13 @@
-"""`hp.denoise`: images of any type without their noise, blindly if need be, with the errors that remain if wanted."""
+"""`hp.denoise`: images of any type without their noise, blindly if need be, with the errors that remain if wanted.
+
+Speed/quality presets are a prior, and whether its estimates are averaged: a prior of natural images does not prefer
+left to right, but a mixture of finitely many shapes does a little. So the best quality denoises an image in several of
+the eight symmetries of the square and takes the mean, which is slower by their number.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from os import PathLike
 from types import MappingProxyType
@@ -12,18 +17,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from heatprior.arrays import ChannelAxis, FloatArray
-from heatprior.border.colour import mix_channels
-from heatprior.border.entry import Entered, Group, Index, Noises, enter, noise_of_levels
+from heatprior.border.entry import Entered, Group, Index, Noises, Result, enter, noise_of_levels
 from heatprior.border.gaps import with_all_or_no_channel_missing
-from heatprior.border.pixels import as_channels, room_of, type_white
+from heatprior.border.pixels import as_channels, mix_channels, room_of, type_white
 from heatprior.errors import InvalidInputError
-from heatprior.kernels.row_bands import Progress, part_of, span_of
+from heatprior.kernels.patches import Progress, part_of, span_of
 from heatprior.noise.defects import NO_DEFECTS, Defects, holds_mosaic, join_mosaic, mend, split_mosaic
 from heatprior.noise.stabilisation import PoissonGaussian
-from heatprior.noise_value import Noise, as_noise
+from heatprior.noise_value import ConstantNoise, Noise, NoiseMap, NoiseSpectrum, as_noise
 from heatprior.priors.protocol import DiffusedPrior, Prior
 from heatprior.restoration.pipeline import MOST_SCALES, ONE_STEP, Pipeline
-from heatprior.restoration.presets import PRESETS, average_symmetries, choose_prior
 from heatprior.zoo import as_prior, load
 
 if TYPE_CHECKING:
@@ -34,6 +37,18 @@ if TYPE_CHECKING:
 SCALES_OF_CORRELATED_NOISE = 2  # an error of its spectrum weighs more at every further scale
 ESTIMATING_PART = 0.15  # of the time of denoising blindly, about
 STRENGTHS = (0.1, 10.0)  # times what was found
+
+
+class Preset(NamedTuple):
+    """The prior for white noise, and in how many symmetries of the square an image is denoised."""
+
+    prior: str
+    symmetries: int = 1
+
+
+PRESETS = {"fast": Preset("fast7"), "default": Preset("tuned"), "best": Preset("tuned", 8)}
+Denoiser = Callable[..., FloatArray]  # image (H, W), its noise, progress → the image denoised
+IN_CORRELATED_NOISE = "tuned"  # a mixture, for which noise of any covariance is exact; half a decibel above "mixture"
 
 
 @dataclass(frozen=True)
@@ -151,24 +166,23 @@ class Plan(NamedTuple):
         """What has entered denoised, or another of the same shape, with the same noise."""
         if self.counts:
             return self._denoise_counts(entered, progress)
-        count, done = len(list(entered.groups())) * len(entered.mix), 0
-        denoise_plane = average_symmetries(self._denoise_plane, PRESETS[self.settings.quality].symmetries)
-        unchanged = self.unchanged
-
-        def denoise_group(group: Group, planes: list[FloatArray]) -> list[FloatArray]:
-            nonlocal done
-            if unchanged.issuperset((*group.image, c) for c in group.channels):
-                return planes
-            clean = []
-            for plane, noise in zip(planes, self.noises_of_planes(group), strict=True):
-                clean.append(denoise_plane(plane, noise, progress=part_of(progress, done, count)))
-                done += 1
-            return clean
-
-        result = entered.apply(denoise_group)
+        height, width = entered.channels.shape[-2:]
+        symmetries, count = PRESETS[self.settings.quality].symmetries, len(list(entered.groups())) * len(entered.mix)
+        denoise_plane: Denoiser = self._pipeline((height, width)).denoise
+        if symmetries > 1:
+            denoise_plane = average_symmetries(self._denoise_plane, symmetries)
+        result, unchanged, done = Result(entered), self.unchanged, 0
+        for group in entered.groups():
+            planes = entered.planes(group)
+            if not unchanged.issuperset((*group.image, c) for c in group.channels):
+                for number, noise in enumerate(self.noises_of_planes(group)):
+                    planes[number] = denoise_plane(planes[number], noise, progress=part_of(progress, done, count))
+                    done += 1
+            result.leave(group, planes)
+        image = result.image()
         for place in unchanged:
-            as_channels(result, entered.channel_axis)[place] = entered.channels[place]
-        return result
+            as_channels(image, entered.channel_axis)[place] = entered.channels[place]
+        return image
 
     def _denoise_counts(self, entered: Entered, progress: Progress | None) -> NDArray[Any]:
         """The same, of counted photons: each channel stabilised, white noise removed, the exact unbiased inverse taken.
@@ -191,15 +205,20 @@ class Plan(NamedTuple):
         noises = {place: noise_of_levels(sigma[place], inner.full, is_map=True) for place in self.counts}
         made = Plan(inner, noises, self.profile, self.settings, self.prior, None)
         clean = as_channels(made.denoise(progress=progress), axis)
-        result = entered._replace(pixels=np.empty(entered.pixels.shape, np.float32))
+        inverse = entered._replace(pixels=np.empty(entered.pixels.shape, np.float32))
         for place, own in self.counts.items():
-            result.channels[place] = own.unstabilise(clean[place])
-        return entered.apply(lambda group, _: result.planes(group))
+            inverse.channels[place] = own.unstabilise(clean[place])
+        result = Result(entered)
+        for group in entered.groups():
+            result.leave(group, inverse.planes(group))
+        return result.image()
+
+    def _pipeline(self, shape: tuple[int, int]) -> Pipeline:
+        return self.settings.pipeline(self.prior, shape, correlated=self.profile is not None)
 
     def _denoise_plane(self, plane: FloatArray, noise: Noise, progress: Progress | None) -> FloatArray:
-        shape = (plane.shape[0], plane.shape[1])
-        pipeline = self.settings.pipeline(self.prior, shape, correlated=self.profile is not None)
-        return pipeline.denoise(plane, noise, progress=progress)
+        """Of any shape: some symmetries turn the image."""
+        return self._pipeline((plane.shape[0], plane.shape[1])).denoise(plane, noise, progress=progress)
 
 
 @overload
@@ -391,3 +410,50 @@ def check_profile(profile: NoiseProfile, colours: int) -> None:
             f"the noise profile is for {len(profile.channels)} channels but the image has {colours}; give one "
             "of images of this kind"
         )
+
+
+def choose_prior(quality: str, *, correlated: bool = False) -> str:
+    """The shipped prior of a preset; correlated noise needs a mixture."""
+    return IN_CORRELATED_NOISE if correlated else PRESETS[quality].prior
+
+
+def average_symmetries(denoiser: Denoiser, count: int) -> Denoiser:
+    """The mean of what `denoiser` makes of an image in the first `count` of eight symmetries, each turned back."""
+
+    def averaged(image: FloatArray, noise: Noise, progress: Progress | None = None) -> FloatArray:
+        total = np.zeros(image.shape, np.float32)
+        for number in range(count):
+            turned = np.ascontiguousarray(apply_symmetry(image, number))
+            result = denoiser(turned, _turn_noise(noise, number), progress=part_of(progress, number, count))
+            total += undo_symmetry(result, number)
+        return np.asarray(total / np.float32(count))
+
+    return averaged
+
+
+def apply_symmetry(image: FloatArray, number: int) -> FloatArray:
+    """An image (H, W) upside down by the first bit of `number`, left to right by the second, transposed by a third."""
+    image = image[:: -1 if number & 1 else 1, :: -1 if number & 2 else 1]
+    return image.T if number & 4 else image
+
+
+def undo_symmetry(image: FloatArray, number: int) -> FloatArray:
+    """The inverse of `apply_symmetry`."""
+    image = image.T if number & 4 else image
+    return image[:: -1 if number & 1 else 1, :: -1 if number & 2 else 1]
+
+
+def _turn_noise(noise: Noise, number: int) -> Noise:
+    spectrum = None if noise.spectrum is None else _turn_spectrum(noise.spectrum, number)
+    if noise.is_constant:
+        return ConstantNoise(noise.lowest, spectrum)
+    levels = np.ascontiguousarray(apply_symmetry(noise.rows(slice(None)), number))
+    return NoiseMap(levels.__getitem__, noise.lowest, noise.highest, spectrum)
+
+
+def _turn_spectrum(spectrum: NoiseSpectrum, number: int) -> NoiseSpectrum:
+    """Frequencies turn as the image does; zero stays where it is."""
+    numbers = np.arange(spectrum.side)
+    rows, columns = (-numbers % spectrum.side if number & bit else numbers for bit in (1, 2))
+    power = spectrum.power[np.ix_(rows, columns)]
+    return NoiseSpectrum(power.T if number & 4 else power)

@@ -32,10 +32,10 @@ from heatprior.arrays import FloatArray
 from heatprior.border.entry import Group, as_type
 from heatprior.border.pixels import as_channels
 from heatprior.errors import InvalidInputError
-from heatprior.kernels.row_bands import Progress, span_of
+from heatprior.kernels.patches import Progress, span_of
 from heatprior.noise.defects import NO_DEFECTS, Defects
 from heatprior.noise.estimation import NoiseReport
-from heatprior.priors.tables import LEAST_SIGMA, TableOverSigma, read_table
+from heatprior.priors.schedules import LEAST_SIGMA, TableOverSigma, read_table
 from heatprior.restoration.denoising import Plan, Settings, plan
 from heatprior.restoration.predicted_psnr import (
     Ingredients,

@@ -22,8 +22,7 @@ import numpy as np
 from heatprior.arrays import FloatArray, IntArray
 from heatprior.border.gaps import REACH, UNIT, Mirrored, Window, check_not_empty, fill_nearby
 from heatprior.errors import InvalidInputError
-from heatprior.kernels.patches import Grid
-from heatprior.kernels.row_bands import Progress, part_of, span_of
+from heatprior.kernels.patches import Grid, Progress, part_of, span_of
 from heatprior.kernels.threads import for_each
 from heatprior.noise_value import Noise, as_noise
 from heatprior.priors.protocol import Prior
@@ -132,7 +131,7 @@ class Splitting:
                 x = np.ascontiguousarray(x[shift(window, before)])
             corner_of_grid = (window[0].start, window[1].start)
             grid, before = self.grids[step].of_piece(self._whole, corner_of_grid), window
-            levels = noise.rearranged(part.rows)
+            levels = noise.rearrange(part.rows)
             own = part_of(progress, step, len(windows))
             x = self.prior.denoise_step(x, noise_of_step(self.schedules, step, levels), own, grid=grid)
             self._draw_to_data(x, image, part, levels, step)
@@ -259,35 +258,46 @@ class Pipeline:
         inside = image[shift(wanted, needs[0].noisy)]
         if np.isnan(inside.min()) and np.isnan(inside).all():
             return np.full(inside.shape, np.nan, np.float32)
-        return self._denoise(0, image, as_noise(noise), needs, progress)
+        images, noises = [image], [as_noise(noise)]
+        for scale, need, below in zip(self.scales, needs, needs[1:], strict=False):
+            images.append(halve(fill_gaps(images[-1]), need.noisy, below.noisy, scale.shape))
+            noises.append(halve_noise(noises[-1], need.noisy, below.noisy, scale.shape))
+        coarsest = len(self.scales) - 1
+        result = images[-1]
+        for number in range(coarsest, -1, -1):
+            begin = 0.0 if number == coarsest else COARSE_PART ** (number + 1)
+            own = span_of(progress, begin, COARSE_PART**number)
+            result = self._denoise_scale(number, images.pop(), noises.pop(), needs, result, own)
+        return result
 
-    def _denoise(
-        self, number: int, image: FloatArray, noise: Noise, needs: list[Needs], progress: Progress | None
+    def _denoise_scale(
+        self,
+        number: int,
+        image: FloatArray,
+        noise: Noise,
+        needs: list[Needs],
+        coarse: FloatArray,
+        progress: Progress | None,
     ) -> FloatArray:
-        """The merged result of this scale and those below it, in the window that is needed."""
+        """The result of a scale, merged with that of the next coarser one if there is any."""
         scale, need = self.scales[number], needs[number]
-        if number + 1 == len(self.scales):
-            read = shift(scale.reads(need.fine), need.noisy)
-            return scale.denoise(image[read], cut_noise(noise, read), need.fine, progress=progress)
-        below, shape = needs[number + 1], scale.shape
-        smaller = halve(fill_gaps(image), need.noisy, below.noisy, shape)
-        coarse_noise = halve_noise(noise, need.noisy, below.noisy, shape)
-        coarse = self._denoise(number + 1, smaller, coarse_noise, needs, span_of(progress, 0.0, COARSE_PART))
-        last = Merging(shape, self.scales[number + 1].shape, crossover_on(self.prior.card, noise), coarse, below.merged)
-        between = self._merging_between(number)
-        if between is not None and (crossover := crossover_between(self.prior.card, noise)) is not None:
-            between = last._replace(crossover=crossover)
+        last = between = None
+        if number + 1 < len(self.scales):
+            half, known, card = self.scales[number + 1].shape, needs[number + 1].merged, self.prior.card
+            last = Merging(scale.shape, half, crossover_on(card, noise), coarse, known)
+            between = self._merging_between(number)
+            if between is not None and (crossover := crossover_between(card, noise)) is not None:
+                between = last._replace(crossover=crossover)
         read = shift(scale.reads(need.fine, between), need.noisy)
-        rest = span_of(progress, COARSE_PART, 1.0)
-        fine = scale.denoise(image[read], cut_noise(noise, read), need.fine, between, rest)
-        return last.merge(fine, need.fine, need.merged)
+        fine = scale.denoise(image[read], cut_noise(noise, read), need.fine, between, progress)
+        return fine if last is None else last.merge(fine, need.fine, need.merged)
 
 
 def noise_of_step(schedules: Schedules, step: int, noise: Noise) -> Noise:
     """level_k sigma; the range of a map is that of all steps, so that they can share tables."""
     levels = np.array(schedules.levels)
     lowest, highest = float(levels.min()) * noise.lowest, float(levels.max()) * noise.highest
-    return noise.changed(lambda sigma: np.asarray(schedules.level(step, sigma) * sigma), lowest, highest)
+    return noise.change(lambda sigma: np.asarray(schedules.level(step, sigma) * sigma), lowest, highest)
 
 
 def check_holds_a_patch(shape: tuple[int, ...], prior: Prior) -> None:

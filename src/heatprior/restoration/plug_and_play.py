@@ -19,19 +19,18 @@ import numpy as np
 
 from heatprior.arrays import FloatArray
 from heatprior.errors import InvalidInputError
-from heatprior.kernels.patches import Grid
-from heatprior.kernels.row_bands import Progress, part_of
+from heatprior.kernels.patches import Grid, Progress, part_of
 from heatprior.priors.protocol import ImagePrior, Prior
+from heatprior.restoration.denoising import apply_symmetry, undo_symmetry
 from heatprior.restoration.operators.measurement import (
     Counted,
     Data,
     Measurement,
     draw_to_data,
     undetermined_part,
-    weighted,
+    weigh_data,
 )
 from heatprior.restoration.pipeline import ONE_STEP, Pipeline, check_holds_a_patch
-from heatprior.restoration.presets import apply_symmetry, undo_symmetry
 
 START = 60 / 255  # the first noise level: ghosts in an image to begin with are as large as that
 TYPICAL = 30 / 255  # an image's error to begin with, about: what the data determine is judged by it
@@ -59,7 +58,7 @@ class RestoringStep(NamedTuple):
     step, steps : int
         Its number, and how many there are.
     level : float
-        The noise level that the prior was told, grey levels being 0 to 1.
+        The noise level given to the prior, grey levels being 0 to 1.
     residual : float
         Root mean square of (A z − y) / sigma: one, if z is the truth.
     energy : float
@@ -94,7 +93,7 @@ class _Estimate(NamedTuple):
     image: FloatArray
     misfit: Data
 
-    def carried_on(self, last: _Estimate, momentum: float) -> _Estimate:
+    def carry_on(self, last: _Estimate, momentum: float) -> _Estimate:
         """z + momentum (z − last z). The misfit is linear, so that A need not be applied again."""
         return _Estimate(
             self.image + momentum * (self.image - last.image), self.misfit + momentum * (self.misfit - last.misfit)
@@ -102,7 +101,7 @@ class _Estimate(NamedTuple):
 
 
 def noise_levels(sigma: float, undetermined: float) -> FloatArray:
-    """What the prior is told, step by step.
+    """The noise levels given to the prior, step by step.
 
     `sigma` is the noise of the data as it is in the image: over ‖A‖. Of the image, the part 1 − `undetermined` has it,
     and the rest has none.
@@ -123,13 +122,13 @@ class Restorer(NamedTuple):
         self, data: Data, measurement: Measurement, sigma: FloatArray, progress: Progress | None = None
     ) -> FloatArray:
         """The image (H, W), grey levels being 0 to 1, of which these data were measured; `sigma` is () or as data."""
-        data, measurement, level = weighted(data, measurement, sigma)
+        data, measurement, level = weigh_data(data, measurement, sigma)
         check_holds_a_patch(measurement.image_shape, self.prior)
         counted = Counted(measurement)
         nature = examine(counted.measurement)
         if nature.is_isometry:
             image = counted.measurement.adjoint(data) / nature.norm**2
-            z, levels = self._denoised(image, level / nature.norm, progress), np.array([level / nature.norm])
+            z, levels = self._denoise(image, level / nature.norm, progress), np.array([level / nature.norm])
             self._tell(1, levels, z, data, counted, level)
         else:
             undetermined = undetermined_part(counted.measurement, TRUST * (level / TYPICAL) ** 2)
@@ -154,7 +153,7 @@ class Restorer(NamedTuple):
             if misfit is None:
                 misfit = data - measurement.forward(z)
             now = _Estimate(z, misfit)
-            lead, last = now.carried_on(last or now, momentum), now
+            lead, last = now.carry_on(last or now, momentum), now
             x = draw_to_data(measurement, lead.image, lead.misfit, TRUST * (sigma / level) ** 2, PRECISION * level)
             z = self._prior_step(x, level, number, measurement, part_of(progress, number, len(levels)))
         self._tell(len(levels), levels, z, data, counted, sigma)
@@ -180,7 +179,7 @@ class Restorer(NamedTuple):
         result = pipeline.denoise(image, level, progress=progress).astype(np.float64)
         return undo_symmetry(result, symmetry)[margin : margin + x.shape[0], margin : margin + x.shape[1]]
 
-    def _denoised(self, image: FloatArray, sigma: float, progress: Progress | None) -> FloatArray:
+    def _denoise(self, image: FloatArray, sigma: float, progress: Progress | None) -> FloatArray:
         """As `hp.denoise` does."""
         pipeline = Pipeline(self.prior, (image.shape[0], image.shape[1]))
         return pipeline.denoise(image.astype(np.float32), sigma, progress=progress)
@@ -195,8 +194,8 @@ class Restorer(NamedTuple):
         squares = np.square(misfit.real).sum() + np.square(misfit.imag).sum()
         residual = float(np.sqrt(squares / counted.seen)) / sigma
         level = float(levels[max(step - 1, 0)])
-        told = energy(self.prior, z, float(levels[-1]))
-        self.report(RestoringStep(step, len(levels), level, residual, told, counted.applications))
+        value = energy(self.prior, z, float(levels[-1]))
+        self.report(RestoringStep(step, len(levels), level, residual, value, counted.applications))
         return misfit
 
 

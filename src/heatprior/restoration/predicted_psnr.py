@@ -5,7 +5,7 @@ not exactly the variance that it should have, and at strong noise that is much b
 one does not see that: the risk is nearly a constant, plus a part of what the denoiser lets through (the trace), plus a
 part of the structure that it removed: how much stronger what it took away is, blurred, than what it takes away of noise
 alone. The parts are learnt on validation images and kept on the prior's card (`RiskTable`), together with how well they
-do from image to image. Where the two contradict each other, nothing is predicted: the noise is not what was told
+do from image to image. Where the two contradict each other, nothing is predicted: the noise is not what was given
 (clipped at black or white, say), or the image is unlike any photograph.
 """
 
@@ -20,7 +20,7 @@ import numpy as np
 
 from heatprior.arrays import FloatArray
 from heatprior.errors import InvalidInputError
-from heatprior.priors.tables import TableOverSigma, read_table
+from heatprior.priors.schedules import TableOverSigma, read_table
 
 CARD_ENTRY, COLUMNS = "risk", ("sigmas", "stein", "constant", "trace", "structure", "spread")
 BLUR = (0.25, 0.5, 0.25)  # of what was removed, along either axis: a standard deviation of 0.7 pixels
@@ -40,7 +40,7 @@ class Probe(NamedTuple):
 class PredictedPsnr(NamedTuple):
     """The PSNR that a denoised image is expected to have, in dB, and the standard error of that.
 
-    Both are NaN where nothing can be predicted: the noise is not what was told, as where it was clipped at black or
+    Both are NaN where nothing can be predicted: the noise is not what was given, as where it was clipped at black or
     white, or the image is unlike any photograph.
     """
 
@@ -100,7 +100,7 @@ def ingredients(removed: FloatArray, found: Probe) -> Ingredients:
     drawn, answer = found
     if not known.all():
         removed, drawn, answer, trace = (np.where(known, values, 0.0) for values in (removed, drawn, answer, trace))
-    blurred, of_noise = (np.square(_blurred(values)) for values in (removed, drawn - answer))
+    blurred, of_noise = (np.square(_blur(values)) for values in (removed, drawn - answer))
     return Ingredients(np.square(removed), trace, np.square(answer), blurred, of_noise, known)
 
 
@@ -144,7 +144,7 @@ def predict_psnr(
     elif doubt and alike > 1.0:  # Stein's needs the covariance of the noise, which is then in doubt as a whole
         risk, error, sound = _alone(learnt, doubt)
     else:
-        risk, error, sound = _weighed(stein, learnt, doubt)
+        risk, error, sound = _weigh(stein, learnt, doubt)
     if not sound:
         return PredictedPsnr(nan, nan)
     risk = max(risk, error / 2.0, least)  # an estimate of nearly nothing may come out negative
@@ -186,7 +186,7 @@ def _alone(one: _Estimate, doubt: float) -> tuple[float, float, bool]:
     return one.risk, error, one.risk > -CONTRADICTION * error
 
 
-def _weighed(stein: _Estimate, learnt: _Estimate, doubt: float) -> tuple[float, float, bool]:
+def _weigh(stein: _Estimate, learnt: _Estimate, doubt: float) -> tuple[float, float, bool]:
     """The same for both estimates by least variance; a doubt about the noise moves both."""
     first, second = (one.variance + (one.slope * doubt) ** 2 for one in (stein, learnt))
     both = stein.slope * learnt.slope * doubt**2
@@ -197,7 +197,7 @@ def _weighed(stein: _Estimate, learnt: _Estimate, doubt: float) -> tuple[float, 
     return risk, sqrt(max(variance, 0.0)), abs(stein.risk - learnt.risk) < CONTRADICTION * sqrt(apart)
 
 
-def _blurred(values: FloatArray) -> FloatArray:
+def _blur(values: FloatArray) -> FloatArray:
     from scipy.ndimage import convolve1d  # noqa: PLC0415 (slow to import)
 
     rows = convolve1d(values, BLUR, axis=-2, mode="nearest")

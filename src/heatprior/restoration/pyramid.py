@@ -28,7 +28,7 @@ from heatprior.errors import InvalidInputError
 from heatprior.kernels.short_filters import weighted_sums
 from heatprior.kernels.threads import for_each
 from heatprior.noise_value import Noise
-from heatprior.priors.tables import TableOverSigma, read_table
+from heatprior.priors.schedules import TableOverSigma, read_table
 
 HALF = 12  # pixels on either side of a coarse pixel's centre, from which it is made: even
 ROLL_OFF = 0.25  # of the coarse band, on either side of its edge
@@ -114,7 +114,7 @@ def halve(values: FloatArray, here: Window, wanted: Window, shape: tuple[int, in
         band = slice(start, min(start + ROWS_AT_ONCE, rows.stop))
         source = around(values, here, [_of_halving(band), _of_halving(columns)], shape)
         low = weighted_sums(source, TAPS[:, None], 2)
-        even, odd = (weighted_sums(low[:, k::2], TAPS[None, k::2]) for k in (0, 1))
+        even, odd = weighted_sums(low[:, ::2], TAPS[None, ::2]), weighted_sums(low[:, 1::2], TAPS[None, 1::2])
         np.add(even, odd, out=result[start - rows.start :][: len(even)])
 
     for_each(fill, range(rows.start, rows.stop, ROWS_AT_ONCE))
@@ -215,7 +215,7 @@ def halve_noise(noise: Noise, here: Window, wanted: Window, shape: tuple[int, in
     rows, columns = (
         slice(2 * place.start, min(2 * place.stop, length)) for place, length in zip(wanted, shape, strict=True)
     )
-    return cut_noise(noise, shift((rows, columns), here)).halved(
+    return cut_noise(noise, shift((rows, columns), here)).halve(
         (rows.stop - rows.start, columns.stop - columns.start), NOISE_FACTOR
     )
 
@@ -223,7 +223,7 @@ def halve_noise(noise: Noise, here: Window, wanted: Window, shape: tuple[int, in
 def cut_noise(noise: Noise, window: Window) -> Noise:
     """The noise of a window of the pixels whose noise this is."""
     places = np.arange(window[0].start, window[0].stop)
-    return noise.rearranged(lambda read, rows: read(_as_slice(places[rows]))[:, window[1]])
+    return noise.rearrange(lambda read, rows: read(_as_slice(places[rows]))[:, window[1]])
 
 
 def _as_slice(places: IntArray) -> slice | IntArray:

@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from math import prod
 from os import PathLike
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
 from heatprior.arrays import ChannelAxis, FloatArray
-from heatprior.border.entry import Entered, Group, Noises, enter
+from heatprior.border.entry import Entered, Noises, Result, enter
 from heatprior.border.pixels import as_channels, axis_or_none
 from heatprior.errors import InvalidInputError
-from heatprior.kernels.row_bands import Progress, part_of
+from heatprior.kernels.patches import Progress, part_of
 from heatprior.noise.levels import estimate_sigma
 from heatprior.noise_value import ConstantNoise
 from heatprior.priors.protocol import DiffusedPrior
-from heatprior.restoration.operators.linear import Linear
+from heatprior.restoration.denoising import PRESETS
 from heatprior.restoration.operators.mask import Mask
 from heatprior.restoration.operators.measurement import Data, Measurement, Operator
 from heatprior.restoration.plug_and_play import LEAST_SIGMA, Report, Restorer
-from heatprior.restoration.presets import PRESETS
 from heatprior.zoo import as_prior
 
 LITTLE = 1 / 255  # of full scale: the noise of pixels that stay as they are
@@ -104,6 +106,49 @@ def _as_operator(operator: Any, shape: tuple[int, int] | None) -> Operator:
     return Linear(operator, (int(shape[0]), int(shape[1])))
 
 
+@dataclass(frozen=True, eq=False)
+class Linear:
+    """y = A x with A (data, pixels): x are the pixels of an image of this `shape`, row by row."""
+
+    matrix: Any  # what `scipy.sparse.linalg.aslinearoperator` takes
+    shape: tuple[int, int]
+
+    @property
+    def data_are_an_image(self) -> bool:
+        """Not that one knows."""
+        return False
+
+    def on(self, data_shape: tuple[int, ...]) -> Measurement:
+        """For data of any shape, as many as the operator gives."""
+        try:
+            operator: LinearOperator = aslinearoperator(self.matrix)
+        except TypeError as error:
+            raise InvalidInputError(
+                f"the operator is of type {type(self.matrix).__name__}; expected Blur, Mask, Downsample, "
+                "Fourier, or what scipy.sparse.linalg.aslinearoperator takes"
+            ) from error
+        rows, columns = operator.shape
+        if columns != prod(self.shape):
+            raise InvalidInputError(
+                f"the operator acts on {columns} pixels but shape {self.shape} has {prod(self.shape)}; give the shape "
+                "of the image"
+            )
+        if rows != prod(data_shape):
+            raise InvalidInputError(f"the operator gives {rows} data but y has shape {data_shape}; expected as many")
+
+        def forward(image: FloatArray) -> Data:
+            return np.asarray(operator.matvec(image.reshape(-1))).reshape(data_shape)
+
+        def adjoint(data: Data) -> FloatArray:
+            try:
+                return np.asarray(operator.rmatvec(data.reshape(-1))).real.reshape(self.shape)
+            except NotImplementedError as error:
+                raise InvalidInputError("the operator has no adjoint; give it one (rmatvec)") from error
+
+        is_complex = np.dtype(operator.dtype or np.float64).kind == "c"
+        return Measurement(self.shape, data_shape, forward, adjoint, is_complex=is_complex)
+
+
 def _from_data(
     y: Data,
     operator: Operator,
@@ -141,18 +186,15 @@ def _from_image(
     """Every image by itself, plane by plane: mixing colours and measuring commute."""
     measurement = operator.on(entered.channels.shape[-2:])
     noises = _estimate(entered, measurement) if sigma is None else entered.noises(sigma)
-    count, done = len(list(entered.groups())) * len(entered.mix), 0
-
-    def restore_group(group: Group, planes: list[FloatArray]) -> list[FloatArray]:
-        nonlocal done
-        restored = []
-        for plane, noise in zip(planes, entered.noises_of_planes(group, noises), strict=True):
+    count, done, result = len(list(entered.groups())) * len(entered.mix), 0, Result(entered, keep_gaps=False)
+    for group in entered.groups():
+        planes = entered.planes(group)
+        for number, noise in enumerate(entered.noises_of_planes(group, noises)):
             part, levels = part_of(progress, done, count), noise.rows(slice(None))
-            restored.append(restorer.restore(plane.astype(np.float64), measurement, levels, part))
+            planes[number] = restorer.restore(planes[number].astype(np.float64), measurement, levels, part)
             done += 1
-        return restored
-
-    return entered.apply(restore_group, keep_gaps=False)
+        result.leave(group, planes)
+    return result.image()
 
 
 def _estimate(entered: Entered, measurement: Measurement) -> Noises:

@@ -25,7 +25,7 @@ from heatprior.border.pixels import in_unit_range
 from heatprior.errors import InvalidInputError
 from heatprior.noise.levels import clipping, estimate_sigma
 from heatprior.priors.protocol import DiffusedPrior
-from heatprior.priors.tables import TableOverSigma, read_table
+from heatprior.priors.schedules import TableOverSigma, read_table
 from heatprior.zoo import as_prior
 
 CARD_ENTRY = "photographs"
@@ -33,7 +33,7 @@ PARTS = (0.001, 0.005, 0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 
 MOST_PATCHES = 6000  # that are looked at
 EXTREME = 0.01  # p beyond which, to either side, a patch is strange or plain
 MANY = 0.15  # of the patches: fifteen times as many as photographs have
-OTHER_LEVEL = 1.35  # times sigma, or a part of it: the noise is not what was told
+OTHER_LEVEL = 1.35  # times sigma, or a part of it: the noise is not what was given
 SATURATED = 0.05  # of the pixels, at the lowest or the highest value
 FAINT, GLARING = 0.02, 0.6  # standard deviation of an image, grey levels being 0 to 1: of no photograph
 
@@ -51,7 +51,7 @@ class Surprise:
     plain : float
         Part of them with p > 0.99.
     noise : float
-        The noise that was found, over what was told.
+        The noise that was found, over what was given.
     reason : str
         What the image looks like, in a few words; empty if nothing is unusual.
 
@@ -100,7 +100,7 @@ def surprise(
     --------
     >>> import numpy as np, heatprior as hp
     >>> noisy = 0.5 + 0.1 * np.random.default_rng(0).standard_normal((64, 64))
-    >>> hp.surprise(noisy, 0.05).noise > 1.5  # twice as much as was told
+    >>> hp.surprise(noisy, 0.05).noise > 1.5  # twice as much as was given
     True
     """
     entered = enter(image, white=white, sigma=sigma)

@@ -1,6 +1,6 @@
 """The average over overlapping patches, band by band of rows: images → patches → changes → images.
 
-As kernels/row_bands.py. Never are more than the patches of one band in memory; with gradients a band keeps nothing but
+As kernels/patches.py. Never are more than the patches of one band in memory; with gradients a band keeps nothing but
 its pixels, and is computed again on the way back.
 """
 

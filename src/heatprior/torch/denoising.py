@@ -14,11 +14,10 @@ import torch
 import torch.nn.functional as F  # noqa: N812  the field's own name for it  # noqa: N812
 from torch import Tensor
 
-from heatprior.border.colour import COLOUR
+from heatprior.border.pixels import COLOUR
 from heatprior.errors import InvalidInputError
 from heatprior.kernels.patches import EVERY, Grid
-from heatprior.priors.schedules import Schedules
-from heatprior.priors.tables import LEAST_SIGMA, TableOverSigma
+from heatprior.priors.schedules import LEAST_SIGMA, Schedules, TableOverSigma
 from heatprior.restoration.pipeline import LEAST_SIDE
 from heatprior.restoration.pyramid import (
     BETWEEN,

@@ -77,7 +77,7 @@ class MixtureModule(PriorModule):
         self._add_buffer("window", settings.window, persistent=False)  # they are on the card
         self._add_buffer("confidences", settings.confidences, persistent=False)
 
-    def _made(self) -> GaussianMixturePrior:
+    def _make_prior(self) -> GaussianMixturePrior:
         turns, variances, logits, contrasts = (
             tensor.detach().cpu().double()
             for tensor in (

@@ -62,7 +62,7 @@ class PriorModule(nn.Module):
         """Make parameters and buffers of what the prior is made of."""
 
     @abstractmethod
-    def _made(self) -> Any:
+    def _make_prior(self) -> Any:
         """A prior of the library with the parameters of now."""
 
     @property
@@ -120,7 +120,7 @@ class PriorModule(nn.Module):
         """The prior of the library with the parameters of now, which needs no torch."""
         now = self._state()
         if not all(map(torch.equal, now, self._known)):
-            self._prior, self._known = self._made(), now
+            self._prior, self._known = self._make_prior(), now
         return self._prior
 
     def save(self, path: str | PathLike[str]) -> None:

@@ -60,7 +60,7 @@ class PatchModule(PriorModule):
         self._base = prior.experts.base_sigma
         self._reach = prior.experts.reach
 
-    def _made(self) -> PatchPrior:
+    def _make_prior(self) -> PatchPrior:
         model = self.model(torch.float64)
         filters = (model.norms[:, None] * model.directions).detach().cpu().numpy()
         logits = self.logits.detach().cpu().numpy()

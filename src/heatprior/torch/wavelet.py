@@ -16,8 +16,8 @@ from torch import Tensor
 from heatprior.errors import InvalidInputError
 from heatprior.kernels.patches import EVERY, Grid
 from heatprior.priors.experts import Experts
+from heatprior.priors.protocol import RATIO
 from heatprior.priors.wavelet import SIDE, WaveletBasis, WaveletPrior
-from heatprior.priors.whole_image_step import RATIO
 from heatprior.torch import experts
 from heatprior.torch.module import (
     Posterior,
@@ -68,7 +68,7 @@ class WaveletModule(PriorModule):
         # Read here: torch.compile cannot enter the lock of a cached property.
         self._paths, self._strides = prior.bands.paths, prior.bands.strides
 
-    def _made(self) -> WaveletPrior:
+    def _make_prior(self) -> WaveletPrior:
         basis = WaveletBasis(self.scaling.detach().cpu().double().numpy(), self.basis.levels, self.basis.splits)
         norms, logits = (x.detach().cpu().double().numpy() for x in (self.log_norms.exp(), self.logits))
         return WaveletPrior(basis, norms, Experts(logits, self._reach), self.card)

@@ -8,11 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
-from heatprior.errors import InvalidInputError, PriorFileError
+from heatprior.errors import PriorFileError
 from heatprior.kinds import KINDS
-from heatprior.priors.adapter import complete
-from heatprior.priors.patch import PatchPrior
-from heatprior.priors.protocol import DiffusedPrior, Prior, StoredPrior
+from heatprior.priors.protocol import DiffusedPrior, Prior, StoredPrior, complete
 from heatprior.store import read_prior_file
 
 FOLDER = Path(__file__).parent
@@ -70,11 +68,3 @@ def _load_file(path: Path) -> StoredPrior:
 def as_prior(prior: str | PathLike[str] | DiffusedPrior) -> Prior:
     """A prior by name, by path, or an object completed with all that the algorithms need."""
     return load(prior) if isinstance(prior, str | PathLike) else complete(prior)
-
-
-def load_patch_prior(prior: str | PathLike[str]) -> PatchPrior:
-    """Load a prior that has filters and experts; any other kind is an error."""
-    loaded = load(prior)
-    if not isinstance(loaded, PatchPrior):
-        raise InvalidInputError(f"{prior} is a {type(loaded).__name__}; expected a PatchPrior such as patch7")
-    return loaded

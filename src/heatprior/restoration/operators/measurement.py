@@ -97,7 +97,7 @@ class Counted:
         return counted
 
 
-def weighted(data: Data, measurement: Measurement, sigma: FloatArray) -> tuple[Data, Measurement, float]:
+def weigh_data(data: Data, measurement: Measurement, sigma: FloatArray) -> tuple[Data, Measurement, float]:
     """y / w, A / w and one noise level for data of noise w · level; what was not measured (NaN) is zero and blind."""
     missing = ~np.isfinite(data)
     if measurement.blind is not None:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from heatprior.kernels.lookup import (
+from paper.learning.interpolation import (
     interpolate,
     interpolate_back,
     interpolate_back_plain,
