@@ -1,6 +1,6 @@
 """The noise of a camera as a value that can be kept in a file: spectrum and strength by brightness, channel by channel.
 
-The channels are those in which images are denoised: of colours brightness and two differences (border/colour.py), so
+The channels are those in which images are denoised: of colours brightness and two differences (border/pixels.py), so
 that noise that differs by channel or is correlated across channels needs no formula. Grey levels are 0 to 1.
 """
 
