@@ -73,7 +73,7 @@ def change(image: Image_, other: Image_) -> float:
 def without(rows: dict[str, list[Row]], group: str) -> Iterator[None]:
     """Decide by what is learnt without a camera, or some scenes."""
     learnt = {
-        name: learn(own, lambda row: group in (group_of(row.noise), group_of(row.content)))
+        name: learn(name, own, lambda row: group in (group_of(row.noise), group_of(row.content)))
         for name, own in rows.items()
     }
     with mock.patch("heatprior.noise.decision._learnt", return_value=learnt):

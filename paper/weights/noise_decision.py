@@ -62,7 +62,7 @@ FEATURE_NOISE = 0.15  # standard deviations
 ENTROPY = 0.02  # dB for each nat
 AXES, CENTRES, RIDGE = 64, 1200, 0.1
 IMPORTANCE = (0.05, 6.0)  # of a picture to the classifier: the decibels at stake, between these
-WHITE_WEIGHT = 20.0  # of a picture with white noise, of which there are few, to the classifier
+WHITE_WEIGHT = 10.0  # of a picture with white noise, of which there are few, to the classifier
 WHITE_NOISE, MAYBE_WHITE = (
     ("plain",),
     ("white", "treated"),
@@ -92,7 +92,7 @@ def main() -> None:
     parser.add_argument("--ship", action="store_true", help=f"write {FILE.name} into the package")
     arguments = parser.parse_args()
     rows = measure(Pictures(arguments.data).items())
-    learnt = {name: learn(own) for name, own in rows.items()}
+    learnt = {name: learn(name, own) for name, own in rows.items()}
     target = FILE if arguments.ship else MEASURED / FILE.name
     write(target, learnt, {name: len(own) for name, own in rows.items()})
     print("wrote", target)
@@ -190,7 +190,7 @@ def gain_at(row: Row, log_level: float) -> float:
     return float(np.interp(log_level, logs, row.gains))
 
 
-def learn(rows: Sequence[Row], left_out: Callable[[Row], bool] = lambda _: False) -> Learnt:
+def learn(name: str, rows: Sequence[Row], left_out: Callable[[Row], bool] = lambda _: False) -> Learnt:
     """What the rows teach, but for those that are left out and for the means of phones, which hold noise."""
     used = [row for row in rows if not left_out(row) and not (row.kind == "clean" and row.content.startswith("sidd"))]
     features = np.array([row.found.features for row in used])
@@ -213,12 +213,11 @@ def learn(rows: Sequence[Row], left_out: Callable[[Row], bool] = lambda _: False
     pays, first = _classify(z, centres, taken > 0.0, importance)
     white, second = _classify(z[told], centres, is_white[told], np.where(is_white[told], WHITE_WEIGHT, 1.0))
     kernel = Kernel(axes, centres, np.stack([pays, white], axis=1), np.array([first, second]))
-    name = GREY if features.shape[1] < len(BRIGHTNESS) * len(OFFSETS) else COLOUR
     return Learnt(centre, spread, level, kernel, FARTHEST, THRESHOLDS[name], LEVEL_ERROR)
 
 
 def _parts(weights: FloatArray) -> FloatArray:
-    return weights / weights.sum()
+    return np.asarray(weights / weights.sum())
 
 
 def _classify(z: FloatArray, centres: FloatArray, label: NDArray[Any], weights: FloatArray) -> tuple[FloatArray, float]:

@@ -151,6 +151,7 @@ class Pictures:
         ways: tuple[tuple[str, int, int, Callable[..., tuple[Picture, Picture]]], ...] = (
             ("white", 110, 4000, _white), ("camera", 130, 5000, _by_camera), ("shaped", 70, 6000, _shaped),
             ("plain", 120, 34000, _plain), ("treated", 160, 35000, _treated),
+            ("faint", 160, 36000, partial(_plain, strongest=9.0)),
         )  # fmt: skip
         for name, count, seed, way in ways:
             for number in range(count):
@@ -381,11 +382,11 @@ def _white(content: Picture, seed: int) -> tuple[Picture, Picture]:
     return noisy, clean
 
 
-def _plain(content: Picture, seed: int) -> tuple[Picture, Picture]:
+def _plain(content: Picture, seed: int, strongest: float = 60.0) -> tuple[Picture, Picture]:
     """White noise on large pictures."""
     rng = np.random.default_rng(seed)
     clean = crop(rng, content, 320)
-    sigma = np.exp(rng.uniform(np.log(2.0), np.log(60.0)))
+    sigma = np.exp(rng.uniform(np.log(2.0), np.log(strongest)))
     return as_bytes(clean + sigma * rng.standard_normal(clean.shape)), clean
 
 
