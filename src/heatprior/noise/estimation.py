@@ -216,7 +216,8 @@ def _group_noise(channels: FloatArray, prior: Prior, noise: str, progress: Progr
     if noise == "auto" and (counted := _whole_counts(channels, prior, progress)):
         return counted
     done = progress or (lambda _: None)
-    check_in_range(float(np.log(np.nanmedian(np.abs(channels)) + OCTAVES[0])))  # the value of full scale is wrong
+    spread = np.nanmedian(np.abs(channels - np.nanmedian(channels)))
+    check_in_range(float(np.log(spread + OCTAVES[0])))  # else the value of full scale is wrong
     decision = decide(channels) if noise in ("auto", "camera") else None
     done(DECIDING_PART)
     if decision is not None and noise == "auto" and not decision.pays:
