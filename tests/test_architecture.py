@@ -13,17 +13,18 @@ import pytest
 import heatprior
 
 PACKAGE = Path(heatprior.__file__).parent
-BOTTOM = {"arrays", "errors", "files", "locks", "scipy_subset"}
+BOTTOM = {"arrays", "display", "errors", "files", "locks", "scipy_subset"}
 # What each part of the package may import; a new part needs its line here.
 MAY_IMPORT = {
     "arrays": set(),
+    "display": set(),
     "errors": set(),
     "files": {"errors"},
     "locks": set(),
     "kinds": set(),
     "scipy_subset": {"arrays"},
     "version": set(),
-    "noise_value": {"arrays", "errors"},
+    "noise_value": {"arrays", "display", "errors"},
     "store": BOTTOM | {"kinds"},
     "records": BOTTOM,
     "images": BOTTOM,

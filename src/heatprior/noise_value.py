@@ -17,6 +17,7 @@ from typing import Protocol
 import numpy as np
 
 from heatprior.arrays import FloatArray, IntArray
+from heatprior.display import describe_fields
 from heatprior.errors import InvalidInputError
 
 SAME_LEVEL = 1.0 + 1e-6  # a map whose ends differ by less than this factor is constant
@@ -212,6 +213,7 @@ class NoiseSpectrum:
     """
 
     power: FloatArray
+    __repr__ = describe_fields
 
     def __post_init__(self) -> None:
         power = np.array(self.power, np.float64)

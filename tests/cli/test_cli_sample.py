@@ -58,8 +58,8 @@ def test_takes_a_prior_by_its_path(run: Run, folder: Path):
 def test_whole_images_have_the_size_that_is_asked_for(run: Run, folder: Path):
     prior = wavelet_prior(1, 2)
     prior.save("whole.safetensors")
-    outcome = run("sample", "whole.safetensors", "--size", "12x20", "--sigma", 0.1, "--seed", 3, "-o", "images.npy")
-    assert outcome.out == "wrote images.npy: 1 images of 12×20 pixels at each sigma of 0.1\n"
+    outcome = run("sample", "whole.safetensors", "--size", "20x12", "--sigma", 0.1, "--seed", 3, "-o", "images.npy")
+    assert outcome.out == "wrote images.npy: 1 images of 20×12 pixels at each sigma of 0.1\n"
     images = np.load(folder / "images.npy")
     assert images.shape == (1, 1, 12, 20)
     drawn = hp.load(folder / "whole.safetensors").sample(1, 0.1, rng=np.random.default_rng(3), shape=(12, 20))
@@ -69,7 +69,7 @@ def test_whole_images_have_the_size_that_is_asked_for(run: Run, folder: Path):
 
 def test_draws_by_langevin_dynamics(run: Run, folder: Path):
     convolutional_prior(1, 2).save("whole.safetensors")
-    assert run("sample", "whole.safetensors", "--size", "4x6", "--count", 2, "--sigma", 5, "-o", "images.npy").code == 0
+    assert run("sample", "whole.safetensors", "--size", "6x4", "--count", 2, "--sigma", 5, "-o", "images.npy").code == 0
     assert np.load(folder / "images.npy").shape == (1, 2, 4, 6)
 
 

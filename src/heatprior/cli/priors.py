@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
@@ -11,12 +10,12 @@ import typer
 from heatprior.cli.batches import check_output, show_progress
 
 if TYPE_CHECKING:
-    from heatprior.arrays import FloatArray
     from heatprior.priors.protocol import ImagePrior
 
 EXAMPLES = {
     "show": """\b
 Examples:
+  heatprior show                    which priors there are
   heatprior show patch7
   heatprior show mine.safetensors --filters 24 -o mine.pdf
 """,
@@ -28,7 +27,6 @@ Examples:
   heatprior sample wavelet-density --size 128x128 -o images.png  whole images, if the prior describes them
 """,
 }
-MOST_NUMBERS = 48  # of a table that is printed whole
 SIGMAS = [0.0, 0.025, 0.05, 0.1, 0.2]
 MOST_PATCHES = 10_000_000
 MOST_DRAWN = 1024  # patches of one noise level that a picture can still show
@@ -38,7 +36,10 @@ LARGEST_SIDE = 4096
 
 
 def show(
-    prior: Annotated[str, typer.Argument(metavar="PRIOR", help="Name of a shipped prior, or path of a prior file.")],
+    prior: Annotated[
+        str | None,
+        typer.Argument(metavar="PRIOR", help="Name of a shipped prior, or path of a prior file.  [default: list them]"),
+    ] = None,
     *,
     output: Annotated[
         Path | None,
@@ -54,7 +55,7 @@ def show(
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace the output if it exists.")] = False,
 ) -> None:
-    """Describe a prior, and draw its filters and potentials, or the shapes of a mixture.
+    """List the shipped priors; or describe one, and draw its filters and potentials, or the shapes of a mixture.
 
     Filters are sorted by norm, each with the values of black and white, above its potentials −log ψ at five noise
     levels. Shapes are sorted by frequency, each with its leading axes and the weights of its contrasts.
@@ -65,6 +66,9 @@ def show(
     from heatprior.kinds import KINDS
     from heatprior.pictures.figures import SUFFIXES
 
+    if prior is None:
+        _list_priors()
+        return
     output = output or Path(f"{Path(prior).stem or 'prior'}.png")
     if output.suffix.lower() not in SUFFIXES:
         raise InvalidInputError(f"cannot write {output}: it must be a name that ends in {', '.join(SUFFIXES)}")
@@ -74,35 +78,16 @@ def show(
     facts = loaded.facts()
     KINDS[loaded.kind].drawing()(loaded, output, filters)
     for name, value in facts.items():
-        typer.echo(f"{_printable(name):<12}{_printable(_format_fact(value))}")
+        typer.echo(f"{_printable(name):<12}{_printable(value)}")
     typer.echo(f"wrote {output}")
 
 
-def _format_fact(value: object) -> str:
-    """An entry of a card as a person would write it: lists with commas, objects as names with their values.
+def _list_priors() -> None:
+    """A line for each shipped prior."""
+    from heatprior.zoo import load, names
 
-    Of long tables it tells the shape and the range.
-    """
-    if isinstance(value, Mapping):
-        return "; ".join(f"{name} {_format_fact(part)}" for name, part in value.items())
-    if isinstance(value, list | tuple):
-        table = _as_table(value)
-        if table is not None and table.size > MOST_NUMBERS:
-            shape = "×".join(map(str, table.shape))
-            return f"{shape} numbers from {table.min():.4g} to {table.max():.4g}"
-        nested = any(isinstance(part, list | tuple) for part in value)
-        return (" | " if nested else ", ").join(_format_fact(part) for part in value)
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
-
-
-def _as_table(value: object) -> FloatArray | None:
-    """Nested lists of numbers as an array, if they are that."""
-    import numpy as np
-
-    try:
-        return np.array(value, np.float64)
-    except (OverflowError, TypeError, ValueError):
-        return None
+    for name in names():
+        typer.echo(f"{name:<17}{repr(load(name)).partition(': ')[2].removesuffix('>')}")
 
 
 def _printable(value: object) -> str:
@@ -134,7 +119,7 @@ def sample(
     ] = None,
     size: Annotated[
         str | None,
-        typer.Option(metavar="HxW", help="Size of whole images, for priors of these.  [default: 128x128]"),
+        typer.Option(metavar="WxH", help="Width and height of whole images, for priors of these.  [default: 128x128]"),
     ] = None,
     seed: Annotated[int, typer.Option(metavar="K", min=0, help="Seed of the random numbers.")] = 0,
     force: Annotated[bool, typer.Option("--force", help="Replace the output if it exists.")] = False,
@@ -187,16 +172,16 @@ def sample(
     else:
         draw_patches(patches, sigma, output)
     levels = ", ".join(f"{noise:g}" for noise in sigma)
-    typer.echo(f"wrote {output}: {count} {what} of {shape[0]}×{shape[1]} pixels at each sigma of {levels}")
+    typer.echo(f"wrote {output}: {count} {what} of {shape[1]}×{shape[0]} pixels at each sigma of {levels}")
 
 
 def _shape(size: str) -> tuple[int, int]:
-    """The two sides that a text such as 128x96 names."""
+    """Height and width of what a text such as 128x96, width and height, names."""
     from heatprior.errors import InvalidInputError
 
     sides = size.lower().split("x")
     if len(sides) != 2 or not all(
         side.isascii() and side.isdigit() and 1 <= int(side) <= LARGEST_SIDE for side in sides
     ):
-        raise InvalidInputError(f"size is {size!r}; expected height and width in pixels, such as 128x128")
-    return int(sides[0]), int(sides[1])
+        raise InvalidInputError(f"size is {size!r}; expected width and height in pixels, such as 128x128")
+    return int(sides[1]), int(sides[0])

@@ -20,6 +20,7 @@ from heatprior.arrays import ChannelAxis, FloatArray, IntArray
 from heatprior.border.entry import enter
 from heatprior.border.gaps import fill_missing
 from heatprior.border.pixels import in_unit_range
+from heatprior.display import describe_fields
 from heatprior.errors import InvalidInputError
 from heatprior.noise.defects import mend
 from heatprior.noise.likelihood import (
@@ -78,6 +79,9 @@ class NoiseLevel(NamedTuple):
     sigma: float | FloatArray
     stderr: float | FloatArray
     model_error: float | FloatArray
+
+    def __repr__(self) -> str:
+        return describe_fields(self)
 
     def __float__(self) -> float:
         return float(self.sigma)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from heatprior.arrays import FloatArray
 from heatprior.border.gaps import fill_missing
+from heatprior.display import describe_fields
 from heatprior.kernels.noise_estimation import WindowSums, window_sums
 from heatprior.noise.likelihood import (
     GUESS,
@@ -56,6 +57,9 @@ class LocalLevels(NamedTuple):
     error: FloatArray  # (K,): its standard error
     repeated: float  # how often the likelihood counts the same information, since patches overlap
     parameters: float  # of the map: how many independent windows there are
+
+    def __repr__(self) -> str:
+        return describe_fields(self)
 
 
 def local_levels(

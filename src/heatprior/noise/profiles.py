@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 
 from heatprior.arrays import ChannelAxis, FloatArray
 from heatprior.border.pixels import COLOUR, as_channels
+from heatprior.display import as_html, describe_fields, format_level
 from heatprior.errors import InvalidInputError
 from heatprior.files import replacing
 from heatprior.noise_value import Noise, NoiseMap, NoiseSpectrum, as_noise
@@ -38,6 +39,7 @@ class StationaryNoise:
     variances: FloatArray  # (L,)
     errors: FloatArray  # of the variances, (L,)
     power_error: float = 0.0  # relative, of the spectrum at each frequency
+    __repr__ = describe_fields
 
     def on(self, brightness: FloatArray) -> Noise:
         """The noise of an image of this brightness (H, W), smooth."""
@@ -75,6 +77,13 @@ class NoiseProfile:
 
     channels: tuple[StationaryNoise, ...]
     scale: float = 1.0
+
+    def __repr__(self) -> str:
+        levels = ", ".join(format_level(own.sigma) for own in self.channels)
+        return f"<NoiseProfile: sigma {levels} of full scale>"
+
+    def _repr_html_(self) -> str:
+        return as_html(repr(self), np.fft.fftshift(self.channels[0].spectrum.power), 4)
 
     @classmethod
     def measure(cls, noise: ArrayLike, *, channel_axis: ChannelAxis = None) -> NoiseProfile:

@@ -107,7 +107,7 @@ def _labels(tiling: Tiling, shape: Shape) -> IntArray:
     return result
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ConvolutionalPrior(BandPrior[Tiling]):
     """A product of experts on all responses of a whole image to filters of disjoint sets of frequencies.
 

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from heatprior.arrays import FloatArray
+from heatprior.display import describe_fields
 from heatprior.errors import InvalidInputError, PriorFileError
 from heatprior.kernels.expert_moments import MixtureMoments, mixture_moments
 from heatprior.scipy_subset import log_softmax
@@ -49,6 +50,7 @@ class Experts:
 
     logits: FloatArray
     reach: float = 1.0
+    __repr__ = describe_fields
 
     def __post_init__(self) -> None:
         logits = np.array(self.logits, dtype=np.float64)

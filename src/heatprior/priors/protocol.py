@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from heatprior.arrays import FloatArray, IntArray
+from heatprior.display import describe_fields
 from heatprior.errors import InvalidInputError
 from heatprior.kernels.patches import EVERY, Cells, Grid, Progress, average_by_bands, edges_of_bands, extract
 from heatprior.noise_value import Noise, as_noise
@@ -51,6 +52,9 @@ class Posterior(NamedTuple):
 
     mean: FloatArray
     variance: FloatArray
+
+    def __repr__(self) -> str:
+        return describe_fields(self)
 
 
 @runtime_checkable
@@ -283,8 +287,8 @@ class StoredPrior(Prior, Protocol):
 
 
 def with_card(facts: dict[str, object], card: Mapping[str, Any]) -> dict[str, object]:
-    """The facts of a prior, and the entries of its card that they do not name already."""
-    return facts | {key: value for key, value in card.items() if key not in facts}
+    """The facts of a prior, and what its card says in words; settings on it, tables of numbers, are for programs."""
+    return facts | {key: value for key, value in card.items() if key not in facts and isinstance(value, str)}
 
 
 def denoise_whole(prior: ImagePrior, image: FloatArray, noise: Noise, progress: Progress | None = None) -> FloatArray:

@@ -152,7 +152,7 @@ class WaveletBasis:
         return result
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class WaveletPrior(BandPrior[WaveletBasis]):
     """A product of experts on the coefficients of an orthonormal wavelet basis: an exact density of whole images.
 

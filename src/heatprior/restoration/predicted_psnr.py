@@ -47,6 +47,9 @@ class PredictedPsnr(NamedTuple):
     psnr: float
     stderr: float
 
+    def __repr__(self) -> str:
+        return f"PredictedPsnr({self.psnr:.1f} ± {self.stderr:.1f} dB)"
+
 
 @dataclass(frozen=True)
 class RiskTable:

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 from scipy.fft import fft2, ifft2
 
 from heatprior.arrays import FloatArray
+from heatprior.display import describe_fields
 from heatprior.errors import InvalidInputError
 from heatprior.restoration.operators.measurement import Data, Measurement, as_seen, two_sides
 
@@ -36,6 +37,7 @@ class Fourier:
     """
 
     mask: ArrayLike
+    __repr__ = describe_fields
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "mask", as_seen(self.mask, "frequency"))

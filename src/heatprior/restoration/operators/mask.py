@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from heatprior.arrays import FloatArray
 from heatprior.border.gaps import fill_missing
+from heatprior.display import describe_fields
 from heatprior.errors import InvalidInputError
 from heatprior.restoration.operators.measurement import Data, Measurement, as_seen, two_sides
 
@@ -32,6 +33,7 @@ class Mask:
     """
 
     mask: ArrayLike
+    __repr__ = describe_fields
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "mask", as_seen(self.mask, "pixel"))
