@@ -152,10 +152,11 @@ def test_a_constant_image_is_not_called_clipped():
 
 
 def test_each_doubt_is_raised():
-    bright = np.clip(noisy(0.1) + 0.3, 0, 1)
+    assert doubts(np.clip(noisy(0.1) + 0.3, 0, 1), 0.1, 7) == []  # enough is left
+    bright = np.clip(noisy(0.1) + 0.6, 0, 1)
     assert ["clipped" in doubt for doubt in doubts(bright, 0.1, 7)] == [True]
     coarse = np.rint(CLEAN * 16) / 16
-    assert any("grey levels are 0.0625" in doubt for doubt in doubts(coarse, 0.001, 7))
+    assert any("grey levels are 15.9 apart" in doubt for doubt in doubts(coarse, 0.001, 7, white=255))
 
 
 def test_doubts_of_several_channels_are_told_once():

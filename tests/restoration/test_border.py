@@ -18,7 +18,7 @@ SEEN = RNG.random(GREY.shape) < 0.9
 # depends on those units: "image" is an image like the input, "same" does not depend on them.
 FUNCTIONS = {
     "denoise": (lambda y, s, **o: hp.denoise(y, s, quality="fast", **o), "image"),
-    "denoise blindly": (lambda y, s, **o: hp.denoise(y, quality="fast", **o), "image"),  # noqa: ARG005
+    "denoise blindly": (lambda y, s, **o: hp.denoise(y, noise="constant", quality="fast", **o), "image"),  # noqa: ARG005
     "error": (lambda y, s, **o: hp.denoise(y, s, quality="fast", return_error=True, **o).error, "image"),
     "estimate_noise": (lambda y, s, **o: hp.estimate_noise(y, "constant", **o).sigma, "image"),  # noqa: ARG005
     "estimate_sigma": (lambda y, s, **o: hp.estimate_sigma(y, **o).sigma, "image"),  # noqa: ARG005

@@ -10,9 +10,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from heatprior.arrays import ChannelAxis, FloatArray
+from heatprior.border.containers import unwrap
 from heatprior.border.gaps import with_all_or_no_channel_missing
 from heatprior.border.pixels import (
     ALONE,
@@ -20,6 +21,7 @@ from heatprior.border.pixels import (
     as_channels,
     as_noise_level,
     as_pixels,
+    as_result_dtype,
     axis_or_none,
     integer_limits,
     is_alpha,
@@ -55,6 +57,12 @@ class Entered(NamedTuple):
     channel_axis: int | None
     full: float  # the value that stands for full scale
     has_alpha: bool  # the last channel is transparency, which stays as it is
+    dtype: np.dtype[Any] | None = None  # of the result, if that is not the type of the pixels
+
+    @property
+    def result_dtype(self) -> np.dtype[Any]:
+        """The type that results have."""
+        return self.pixels.dtype if self.dtype is None else self.dtype
 
     @property
     def channels(self) -> NDArray[Any]:
@@ -124,9 +132,9 @@ class Result:
         if self._room is None:
             like, shape = entered.channels, planes[0].shape
             if shape == like.shape[-2:]:  # laid out in memory as the image is
-                self._room = as_channels(np.empty_like(entered.pixels), entered.channel_axis)
+                self._room = as_channels(np.empty_like(entered.pixels, entered.result_dtype), entered.channel_axis)
             else:
-                self._room = np.empty((*like.shape[:-2], *shape), entered.pixels.dtype)
+                self._room = np.empty((*like.shape[:-2], *shape), entered.result_dtype)
         back = np.linalg.inv(entered.mix) * entered.full
         for channel, weights in zip(self._room[group.place], back, strict=True):
             for start in range(0, len(channel), ROWS_AT_ONCE):
@@ -145,13 +153,19 @@ class Result:
 
 
 def enter(
-    image: ArrayLike, *, channel_axis: ChannelAxis = None, white: float | None = None, sigma: ArrayLike | None = None
+    image: ArrayLike,
+    *,
+    channel_axis: ChannelAxis = None,
+    white: float | None = None,
+    sigma: ArrayLike | None = None,
+    dtype: DTypeLike | None = None,
 ) -> Entered:
     """Check an image (..., H, W), with a `channel_axis` or without, and find its full scale if `white` is not given.
 
-    `sigma` is what is known of the noise, if anything.
+    `sigma` is what is known of the noise, if anything; `dtype` the type of the result, if not that of the image.
     """
-    pixels = as_pixels(image)
+    held = unwrap(image, channel_axis)
+    pixels, channel_axis = as_pixels(held.array), held.channel_axis
     channels = as_channels(pixels, channel_axis)
     if channel_axis is None and pixels.ndim > 2 and pixels.shape[-1] in (3, 4):
         raise InvalidInputError(
@@ -160,7 +174,8 @@ def enter(
     axis = axis_or_none(channel_axis)
     has_alpha = axis is not None and is_alpha(channels)
     given = 0.0 if sigma is None else float(np.max(as_noise_level(sigma, pixels, channel_axis, np.inf)))
-    return Entered(pixels, axis, full_scale(white, pixels, channel_axis, given), has_alpha)
+    wanted = held.dtype if dtype is None else as_result_dtype(dtype)
+    return Entered(pixels, axis, full_scale(white, pixels, channel_axis, given), has_alpha, wanted)
 
 
 def noise_of_levels(values: FloatArray, full: float, *, is_map: bool, ends: tuple[float, float] | None = None) -> Noise:

@@ -15,9 +15,10 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from heatprior.arrays import ChannelAxis, FloatArray
+from heatprior.border.containers import WIDER, unwrap
 from heatprior.errors import InvalidInputError
 
 WHITES: dict[np.dtype[Any], float] = {  # full scale, by type
@@ -42,7 +43,7 @@ COLOUR = np.array(  # orthogonal rows
 
 def is_lazy(image: object) -> bool:
     """Whether this is a dask array, which is computed later, block by block."""
-    return hasattr(type(image), "__dask_graph__")
+    return hasattr(type(image), "__dask_graph__") and image.__dask_graph__() is not None  # type: ignore[attr-defined]
 
 
 def room_of(image: object) -> ModuleType | None:
@@ -57,11 +58,7 @@ def as_pixels(image: ArrayLike) -> NDArray[Any]:
             "this looks at the whole image at once, for which a dask array is too large; compute a crop of it, "
             "or take hp.denoise or hp.estimate_noise, which work in blocks"
         )
-    if np.ma.is_masked(image):
-        if np.asarray(image).dtype.kind != "f":
-            raise InvalidInputError("the image is masked but holds integers; convert it to float, with NaN for missing")
-        image = np.ma.filled(image, np.nan)
-    pixels = np.asarray(image)
+    pixels = np.asarray(unwrap(image).array)
     if pixels.dtype.newbyteorder("=") not in WHITES:
         raise InvalidInputError(
             f"the image is of type {pixels.dtype}; expected {', '.join(map(str, WHITES))}: convert it"
@@ -71,6 +68,17 @@ def as_pixels(image: ArrayLike) -> NDArray[Any]:
     if pixels.dtype.kind == "f" and np.isinf(_extremes(pixels)).any():
         return np.where(np.isinf(pixels), pixels.dtype.type(np.nan), pixels)
     return pixels
+
+
+def as_result_dtype(dtype: DTypeLike) -> np.dtype[Any]:
+    """The type that is asked for, which must be one that an image can have."""
+    try:
+        wanted = np.dtype(dtype)
+    except TypeError:
+        wanted = np.dtype(object)
+    if wanted not in WHITES and wanted.name not in WIDER:
+        raise InvalidInputError(f"dtype is {dtype!r:.40}; expected {', '.join(map(str, WHITES))}")
+    return wanted
 
 
 def _extremes(pixels: NDArray[Any]) -> tuple[float, float]:

@@ -59,7 +59,7 @@ def read_images(files: Sequence[Path], size: int, sigma: float = 0.0) -> ImageSe
             usable.skipped.append(SkippedFile(path, str(error)))
             continue
         if min(image.shape) < size:
-            reason = f"{path} is too small: {image.shape[0]}×{image.shape[1]} pixels"
+            reason = f"{path} is too small: {image.shape[1]}×{image.shape[0]} pixels"
             usable.skipped.append(SkippedFile(path, reason))
             continue
         try:

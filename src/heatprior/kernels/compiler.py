@@ -18,6 +18,7 @@ or some of their names, such as "alias,product". Results agree to rounding; benc
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
 from collections.abc import Callable
 from contextlib import suppress
@@ -42,7 +43,14 @@ FAST = {"reassoc", "contract", "arcp", "nsz", "afn"}  # fast-math flags under wh
 FOLDER = Path(__file__).parent
 
 
-_listeners: list[Callable[[], None]] = []
+@cache
+def _tell_notebook() -> None:
+    """Say once, in a notebook, why the first call takes so long; programs decide for themselves what they print."""
+    if "ipykernel" in sys.modules:
+        print("heatprior: compiling once for this processor, about half a minute", file=sys.stderr)
+
+
+_listeners: list[Callable[[], None]] = [_tell_notebook]
 
 
 def on_compiling(listener: Callable[[], None]) -> None:

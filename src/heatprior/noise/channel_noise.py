@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from heatprior.arrays import FloatArray
+from heatprior.display import describe_fields
 from heatprior.kernels.patches import Progress
 from heatprior.noise import affine
 from heatprior.noise.affine import Affine, fit_affine
@@ -50,14 +51,15 @@ class ChannelNoise:
     model_error: float  # of the level, as in `NoiseLevel`
     probability: float = 1.0  # that removing it pays
     counts: PoissonGaussian | None = None  # where it is affine, and grows with brightness
+    __repr__ = describe_fields
 
 
-def doubts_of(channel: ChannelNoise, image: FloatArray, size: int) -> list[str]:
-    """What speaks against what was found in a grey image (H, W) scaled to [0, 1]; see doubts.py."""
+def doubts_of(channel: ChannelNoise, image: FloatArray, size: int, white: float) -> list[str]:
+    """What speaks against what was found in a grey image (H, W) scaled to [0, 1] by `white`; see doubts.py."""
     if channel.model in ("none", "camera"):  # that was decided by what is there, whatever it is
         return []
-    weak = too_weak(channel.level.sigma, float(np.hypot(channel.level.stderr, channel.model_error)))
-    return [*([weak] if weak else []), *doubts(image, channel.level.sigma, size)]
+    weak = too_weak(channel.level.sigma, float(np.hypot(channel.level.stderr, channel.model_error)), white)
+    return [*([weak] if weak else []), *doubts(image, channel.level.sigma, size, white)]
 
 
 def channel_noise(

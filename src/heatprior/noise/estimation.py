@@ -17,9 +17,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from heatprior.arrays import ChannelAxis, FloatArray
+from heatprior.border.containers import unwrap
 from heatprior.border.entry import Entered, Group, enter
 from heatprior.border.gaps import with_all_or_no_channel_missing
 from heatprior.border.pixels import as_channels, in_unit_range, room_of, type_white
+from heatprior.display import as_html, format_full_scale, format_level
 from heatprior.errors import InvalidInputError
 from heatprior.kernels.patches import Progress, part_of, span_of
 from heatprior.noise.channel_noise import ChannelNoise, channel_noise, why_constant
@@ -34,6 +36,7 @@ from heatprior.zoo import as_prior
 
 KINDS = ("constant", "affine", "map", "camera")  # that may be asked for; "auto" may find "none" as well
 DECIDING_PART, LEVEL_PART = 0.1, 0.2  # of the time, when it is decided, and when noise is known to be white
+GRAINY = 0.04  # of full scale, as indoors
 SAME_IN_COLOURS = float(np.sqrt(3.0))  # times the noise of a channel, where it is the same in all three: not averaged
 
 
@@ -99,14 +102,27 @@ class NoiseReport:
         found = [channel for channel in self.channels if channel.model != "none"]
         kinds = ", ".join(dict.fromkeys(WORDS[channel.model] for channel in found))
         levels = sorted(channel.level.sigma * self.white for channel in found)
-        strength = f"{levels[0]:.3g}" if levels[-1] < 1.05 * levels[0] else f"{levels[0]:.3g} to {levels[-1]:.3g}"
-        return f"{kinds}, strength {strength} of {self.brightest:.4g}"
+        low, high = format_level(levels[0]), format_level(levels[-1])
+        level = low if levels[-1] < 1.05 * levels[0] else f"{low} to {high}"
+        return f"{kinds}, {level} of {format_full_scale(self.brightest)}"
+
+    def __repr__(self) -> str:
+        return f"<NoiseReport: {self}>"
+
+    def _repr_html_(self) -> str:
+        varies = self.sigma.ndim == 2 and np.ndim(self.channels[0].sigma) > 0
+        return as_html(repr(self), self.sigma if varies else None)
+
+    @property
+    def remedy(self) -> float:
+        """A sigma to begin with where noise is seen but none was found: that of a grainy picture, in one digit."""
+        return float(f"{GRAINY * self.brightest:.1g}")
 
 
 WORDS = {
     "constant": "white noise",
-    "affine": "noise that depends on brightness",
-    "map": "noise that varies from place to place",
+    "affine": "noise that changes with brightness",
+    "map": "noise that differs from place to place",
     "camera": "camera noise",
 }
 
@@ -156,6 +172,7 @@ def estimate_noise(
     (('constant',), (96, 96))
     """
     check_kind(noise)
+    image, channel_axis = unwrap(image, channel_axis)[:2]
     if room := room_of(image):
         lazy: NoiseReport = room.estimate_noise(image, noise, prior=prior, channel_axis=channel_axis, white=white)
         return lazy

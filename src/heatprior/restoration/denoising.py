@@ -7,6 +7,7 @@ the eight symmetries of the square and takes the mean, which is slower by their 
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from os import PathLike
@@ -14,9 +15,10 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict, Unpack, overload
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from heatprior.arrays import ChannelAxis, FloatArray
+from heatprior.border.containers import unwrap
 from heatprior.border.entry import Entered, Group, Index, Noises, Result, enter, noise_of_levels
 from heatprior.border.gaps import with_all_or_no_channel_missing
 from heatprior.border.pixels import as_channels, mix_channels, room_of, type_white
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
 SCALES_OF_CORRELATED_NOISE = 2  # an error of its spectrum weighs more at every further scale
 ESTIMATING_PART = 0.15  # of the time of denoising blindly, about
 STRENGTHS = (0.1, 10.0)  # times what was found
+FLOOR = 0.01  # of full scale: what a strength beyond 1 adds where less noise was found, so that it is never in vain
 
 
 class Preset(NamedTuple):
@@ -63,6 +66,7 @@ class Settings:
     white: float | None = None
     strength: float = 1.0
     keep_outliers: bool = False
+    dtype: DTypeLike | None = None
 
     def __post_init__(self) -> None:
         if self.quality not in PRESETS:
@@ -114,6 +118,7 @@ class Keywords(TypedDict, total=False):
     white: float | None
     strength: float
     keep_outliers: bool
+    dtype: DTypeLike | None
 
 
 class Plan(NamedTuple):
@@ -138,7 +143,7 @@ class Plan(NamedTuple):
     def unchanged(self) -> set[Index]:
         """The channels in which no noise was found: they stay as they are, bit by bit."""
         places = np.ndindex(self.entered.channels.shape[:-2])
-        models = () if self.report is None else self.report.models
+        models = () if self.report is None or self.settings.strength > 1.0 else self.report.models
         if self.mosaic is not None:  # of which the report tells in one
             return set(places) if set(models) == {"none"} else set()
         return {place for place, model in zip(places, models, strict=False) if model == "none"}
@@ -251,6 +256,7 @@ def denoise(
     white: float | None = None,
     strength: float = 1.0,
     keep_outliers: bool = False,
+    dtype: DTypeLike | None = None,
     return_error: bool = False,
     progress: Progress | None = None,
 ) -> NDArray[Any] | DenoisedWithError:
@@ -259,12 +265,13 @@ def denoise(
     Parameters
     ----------
     image : array_like, (..., H, W)
-        Integers of up to 32 bits, or floats; it may have one more axis, `channel_axis`. Axes in front are independent
+        Integers or floats: an array, a list, a masked array, a DataArray of xarray, a picture of Pillow or a tensor,
+        and the result is held as it was. It may have one more axis, `channel_axis`. Axes in front are independent
         images. NaN and infinite pixels are missing: they have no influence, and are NaN in the result. A dask array is
         denoised block by block when it is computed, with the same bits: see docs/large.md.
     sigma : array_like, optional
         In the units of the image: one number, one per channel, or a map, (H, W) or of the shape of the image. Without
-        it the noise is estimated; where none is found, the image is returned as it came.
+        it the noise is estimated; where none is found, a warning says so, and the image is returned as it came.
     noise : str, NoiseProfile or PoissonGaussian
         What kind of noise is estimated, as in `estimate_noise`, which reports what was found; or the profile of a
         camera. Correlated noise is exact for mixtures; other priors take it for white noise of the same strength. Or
@@ -285,11 +292,13 @@ def denoise(
         The value that stands for full scale, which the prior needs to know: 255, 65535 or 1.0 by type or, where the
         image does not fill that, found from its range, one for all images of a stack.
     strength : float
-        Times what was found of the noise: less keeps more of the grain, more is smoother.
+        Times what was found of the noise: less keeps more of the grain, more is smoother, even where none was found.
     keep_outliers : bool
         Hot and dead pixels, isolated and far beyond their surroundings, and dead lines are filled in from their
         neighbours first, offsets of columns and rows removed, and all that is reported, unless this is true: for stars
         that are one pixel.
+    dtype : data type, optional
+        Of the result: np.float32, say, for counts whose means are no whole numbers. Default: that of the image.
     return_error : bool
         Return a `DenoisedWithError`, which takes twice the time.
     progress : callable, optional
@@ -312,18 +321,37 @@ def denoise(
     >>> bool(np.std(denoised - clean) < 0.3 * np.std(noisy - clean))
     True
     """
-    settings = Settings(noise, quality, prior, steps, channel_axis, white, strength, keep_outliers)
-    if room := room_of(image):
+    held = unwrap(image, channel_axis)
+    result_dtype = held.dtype if dtype is None else dtype
+    settings = Settings(noise, quality, prior, steps, held.channel_axis, white, strength, keep_outliers, result_dtype)
+    if room := room_of(held.array):
         if return_error:
             raise InvalidInputError("errors are estimated for whole images; give a numpy array, or a crop")
-        lazy: NDArray[Any] = room.denoise(image, sigma, settings)
+        if dtype is not None:
+            raise InvalidInputError("dtype is for arrays in memory; convert the dask array, as by image.astype(float)")
+        lazy: NDArray[Any] = held.wrap(room.denoise(held.array, sigma, settings))
         return lazy
     if return_error:
         from heatprior.restoration.error_bars import denoise_with_error  # noqa: PLC0415 (it needs what is above)
 
-        return denoise_with_error(image, sigma, settings, progress)
-    made, progress = plan(image, sigma, settings, progress)
-    return made.denoise(progress=progress)
+        found = denoise_with_error(held.array, sigma, settings, progress)
+        if found.noise is not None:
+            warn_if_unchanged(found.noise, settings)
+        return found._replace(pixels=held.wrap(found.pixels))
+    made, progress = plan(held.array, sigma, settings, progress)
+    if made.report is not None:
+        warn_if_unchanged(made.report, settings)
+    clean: NDArray[Any] = held.wrap(made.denoise(progress=progress))
+    return clean
+
+
+def warn_if_unchanged(report: NoiseReport, settings: Settings) -> None:
+    """Say so where noise was to be removed and none was found."""
+    if report.is_none and settings.strength <= 1.0:
+        warnings.warn(
+            f"no noise found, image unchanged; if you see noise, give strength=2 or sigma={report.remedy:g}",
+            stacklevel=3,
+        )
 
 
 def plan(
@@ -334,7 +362,7 @@ def plan(
         raise InvalidInputError("noise is for images whose noise is estimated; leave out sigma, or noise")
     if settings.strength != 1.0 and (sigma is not None or not isinstance(settings.noise, str)):
         raise InvalidInputError("strength is for noise that is estimated; give sigma times that, or leave out strength")
-    entered = enter(image, channel_axis=settings.channel_axis, white=settings.white, sigma=sigma)
+    entered = enter(image, channel_axis=settings.channel_axis, white=settings.white, sigma=sigma, dtype=settings.dtype)
     mosaic = entered.pixels.shape if settings.profile is None and holds_mosaic(entered) else None
     if mosaic is not None:
         levels = None if sigma is None else np.asarray(sigma)
@@ -368,11 +396,16 @@ def plan(
         report = replace(report, defects=defects)
         places = np.ndindex(entered.channels.shape[:-2])
         found = zip(places, report.channels, strict=True)
-        noises = {place: as_noise(np.asarray(channel.sigma * settings.strength)) for place, channel in found}
+        noises = {place: as_noise(np.asarray(strengthen(channel.sigma, settings.strength))) for place, channel in found}
         counts = _found_counts(entered, report)
         report = report if mosaic is None else report_of_mosaic(report, mosaic)
     prior = settings.find_prior(correlated=profile is not None)
     return Plan(entered, noises, profile, settings, prior, report, counts, defects, mosaic), progress
+
+
+def strengthen(sigma: FloatArray | float, strength: float) -> FloatArray | float:
+    """The noise to remove, grey levels being 0 to 1, where `sigma` was found: times the strength, and no jump at 1."""
+    return strength * sigma + max(0.0, strength - 1.0) * np.maximum(FLOOR - sigma, 0.0)
 
 
 def _colours(entered: Entered) -> list[Index]:

@@ -31,6 +31,7 @@ from numpy.typing import ArrayLike, NDArray
 from heatprior.arrays import FloatArray
 from heatprior.border.entry import Group, as_type
 from heatprior.border.pixels import as_channels
+from heatprior.display import as_html, describe_fields
 from heatprior.errors import InvalidInputError
 from heatprior.kernels.patches import Progress, span_of
 from heatprior.noise.defects import NO_DEFECTS, Defects
@@ -90,6 +91,12 @@ class DenoisedWithError(NamedTuple):
     predicted: PredictedPsnr
     noise: NoiseReport | None  # if it was estimated
     defects: Defects = NO_DEFECTS
+
+    def __repr__(self) -> str:
+        return describe_fields(self)
+
+    def _repr_html_(self) -> str:
+        return as_html(repr(self), self.error if self.error.ndim == 2 else None)
 
 
 @dataclass(frozen=True)
@@ -231,7 +238,7 @@ def denoise_with_error(
     parts, table = done.ingredients(), read_risk_table(made.card, table_name(made))
     levels, (excess, doubt) = done.levels[..., : parts.known.shape[-3], :, :], _errors_of_noise(made.report)
     quality = predict_psnr(parts, levels, full, table=table, excess=excess, doubt=doubt, alike=done.alike)
-    dtype = entered.pixels.dtype
+    dtype = entered.result_dtype
     pixels = made.join(as_type(done.clean, dtype).astype(dtype))
     return DenoisedWithError(pixels, made.join(error), quality, made.report, made.defects)
 

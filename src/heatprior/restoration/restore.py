@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
 from heatprior.arrays import ChannelAxis, FloatArray
+from heatprior.border.containers import unwrap
 from heatprior.border.entry import Entered, Noises, Result, enter
 from heatprior.border.pixels import as_channels, axis_or_none
 from heatprior.errors import InvalidInputError
@@ -86,13 +87,15 @@ def restore(
     """
     described = _as_operator(operator, shape)
     restorer = Restorer(as_prior(prior), report)
-    values = np.asarray(y)
+    held = unwrap(y, channel_axis)
+    values = np.asarray(held.array)
     if not described.data_are_an_image:
         return _from_data(values, described, sigma, channel_axis, white, restorer, progress)
     if values.dtype.kind == "c":
         raise InvalidInputError("y is complex but the operator gives real data; give its real part")
-    entered = enter(y, channel_axis=channel_axis, white=white, sigma=sigma)
-    return _from_image(entered, described, sigma, restorer, progress)
+    entered = enter(held.array, channel_axis=held.channel_axis, white=white, sigma=sigma, dtype=held.dtype)
+    image: NDArray[Any] = held.wrap(_from_image(entered, described, sigma, restorer, progress))
+    return image
 
 
 def _as_operator(operator: Any, shape: tuple[int, int] | None) -> Operator:

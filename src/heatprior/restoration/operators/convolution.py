@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.fft import irfft2, next_fast_len, rfft2
 
 from heatprior.arrays import FloatArray
+from heatprior.display import describe_fields
 from heatprior.errors import InvalidInputError
 from heatprior.restoration.operators.measurement import Data, Measurement, Window, two_sides
 
@@ -42,7 +43,7 @@ def transfer_function(
     """Of a cyclic convolution on images (H, W), as `rfft2` gives it; `centre` is the pixel that stays in place."""
     if kernel.shape[0] > shape[0] or kernel.shape[1] > shape[1]:
         raise InvalidInputError(
-            f"the kernel has {kernel.shape[0]}×{kernel.shape[1]} pixels but the image only {shape[0]}×{shape[1]}; "
+            f"the kernel has {kernel.shape[1]}×{kernel.shape[0]} pixels but the image only {shape[1]}×{shape[0]}; "
             "give a smaller kernel, or crop its empty border"
         )
     centre = centre or (kernel.shape[0] // 2, kernel.shape[1] // 2)
@@ -159,6 +160,7 @@ class Blur:
 
     kernel: ArrayLike
     edges: str = "unknown"
+    __repr__ = describe_fields
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "kernel", as_kernel(self.kernel))
@@ -229,6 +231,7 @@ class Downsample:
     factor: int
     kernel: ArrayLike | str = "bicubic"
     edges: str = "unknown"
+    __repr__ = describe_fields
 
     def __post_init__(self) -> None:
         if not isinstance(self.factor, int | np.integer) or not 1 <= self.factor <= LARGEST_FACTOR:

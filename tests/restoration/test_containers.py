@@ -1,0 +1,66 @@
+"""Images come in lists, masked arrays and pictures of Pillow, and results go as they came."""
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import heatprior as hp
+
+RNG = np.random.default_rng(0)
+COUNTS = RNG.poisson(np.tile(np.linspace(20, 120, 40), (32, 1)))  # int64
+BYTES = np.clip(COUNTS, 0, 255).astype(np.uint8)
+SETTINGS = {"quality": "fast"}
+EXPECTED = hp.denoise(BYTES, 8, **SETTINGS)
+
+
+def test_counts_of_python_and_of_64_bits_are_denoised_as_those_of_32():
+    expected = hp.denoise(COUNTS.astype(np.int32), 8, **SETTINGS)
+    for image in (COUNTS, COUNTS.tolist(), COUNTS.astype(np.uint64)):
+        result = hp.denoise(image, 8, **SETTINGS)
+        assert result.dtype == np.asarray(image).dtype
+        np.testing.assert_array_equal(result, expected)
+    with pytest.raises(hp.InvalidInputError, match="to 1099511627776; convert it to float64"):
+        hp.denoise(np.where(COUNTS.max() == COUNTS, 2**40, COUNTS + 20), 8)
+
+
+def test_floats_come_out_of_counts_on_request():
+    floats = hp.denoise(COUNTS, 8, dtype=np.float32, **SETTINGS)
+    whole = hp.denoise(COUNTS, 8, **SETTINGS)
+    assert floats.dtype == np.float32
+    assert not np.array_equal(floats, np.rint(floats))
+    np.testing.assert_array_equal(np.rint(floats), whole)
+    found = hp.denoise(BYTES, 8, dtype="float64", return_error=True, **SETTINGS)
+    assert found.pixels.dtype == np.float64
+    with pytest.raises(hp.InvalidInputError, match="dtype is 'colour'; expected uint8"):
+        hp.denoise(BYTES, 8, dtype="colour")
+
+
+def test_masked_pixels_have_no_influence_and_are_masked_again():
+    mask = np.zeros(BYTES.shape, bool)
+    mask[10:13, 20:24] = True
+    spoilt = np.ma.array(np.where(mask, 255, BYTES).astype(np.uint8), mask=mask)
+    result = hp.denoise(spoilt, 8, **SETTINGS)
+    assert isinstance(result, np.ma.MaskedArray)
+    assert result.dtype == np.uint8
+    np.testing.assert_array_equal(result.mask, mask)
+    other = np.ma.array(np.where(mask, 0, BYTES).astype(np.uint8), mask=mask)
+    np.testing.assert_array_equal(result.compressed(), hp.denoise(other, 8, **SETTINGS).compressed())
+
+
+def test_pictures_of_pillow_come_back_as_such_colours_found():
+    grey = hp.denoise(Image.fromarray(BYTES), 8, **SETTINGS)
+    assert isinstance(grey, Image.Image)
+    np.testing.assert_array_equal(np.asarray(grey), EXPECTED)
+    colours = np.dstack([BYTES, BYTES[::-1], BYTES[:, ::-1]])
+    result = hp.denoise(Image.fromarray(colours), 8, **SETTINGS)
+    assert result.mode == "RGB"
+    np.testing.assert_array_equal(np.asarray(result), hp.denoise(colours, 8, channel_axis=-1, **SETTINGS))
+    assert hp.estimate_noise(Image.fromarray(colours)).sigma.shape == colours.shape
+    with pytest.raises(hp.InvalidInputError, match=r"of mode 'P'; convert it, as by image\.convert"):
+        hp.denoise(Image.fromarray(BYTES).convert("P"), 8)
+
+
+@pytest.mark.parametrize("function", [hp.estimate_noise, hp.estimate_sigma, lambda path: hp.surprise(path, 8)])
+def test_a_path_is_told_what_to_do_everywhere(function):
+    with pytest.raises(hp.InvalidInputError, match=r"is a path, 'photo\.png'; read it first"):
+        function("photo.png")
