@@ -13,10 +13,11 @@ from heatprior.app.jobs import LongJob, QuickLooks, SupersededError, Turns
 from heatprior.app.pictures import SIGMA, OpenedPicture, Region, halve, quantise, write_sample
 from heatprior.app.tabs import plain_name, scratch_folder, sweep
 from heatprior.app.views import Pace, ViewRequest, denoise_quickly, guess_noise, render
-from heatprior.app.work import Choice, denoise_picture, target_name
+from heatprior.app.work import Choice, denoise_picture
 from heatprior.data.trials import photograph
 from heatprior.errors import HeatpriorError, InvalidInputError
 from heatprior.files import claim
+from heatprior.images import name_result
 
 
 def noisy_picture(folder, sigma=10.0, shape=(96, 120)):
@@ -219,7 +220,7 @@ def test_choices_are_read_and_said_as_the_command_line_has_them():
     stronger = Choice.read({"strength": "1.5"})
     assert stronger.keywords == {"quality": "default", "strength": 1.5}
     assert stronger.command("a.png", "c.png") == "heatprior denoise a.png -o c.png --strength 1.5"
-    assert target_name("scan.nii.gz") == "scan-denoised.nii.gz"
+    assert name_result("scan.nii.gz", "denoised") == "scan-denoised.nii.gz"
     for bad in ({"sigma": "-1"}, {"sigma": "nan"}, {"strength": "0"}, {"quality": "none"}, {"sigma": "x"}):
         with pytest.raises(HeatpriorError):
             Choice.read(bad)

@@ -27,7 +27,7 @@ def expected(path: str, **options: object) -> np.ndarray:
 def test_a_file_is_what_the_library_makes_of_it_and_is_told_in_one_line(run: Run, workplace: Path):
     outcome = run("denoise", "noisy.png", "-o", "clean.png", "--sigma", SIGMA, *QUICK)
     assert (outcome.code, outcome.err) == (0, "")
-    assert re.fullmatch(r"wrote clean\.png: 20×24 pixels, grey, uint8, from noisy\.png, \d+\.\d s\n", outcome.out)
+    assert re.fullmatch(r"wrote clean\.png: 24×20 pixels, grey, uint8, from noisy\.png, \d+\.\d s\n", outcome.out)
     clean = read_image(workplace / "clean.png")
     np.testing.assert_array_equal(clean.pixels, expected("noisy.png"))
     assert not np.array_equal(clean.pixels, read_image(workplace / "noisy.png").pixels)
@@ -67,7 +67,7 @@ def test_a_map_of_one_level_does_what_the_level_does(run: Run, name: str):
 def test_a_stack_keeps_its_pages_and_its_metadata(run: Run):
     outcome = run("denoise", "stack.tif", "-o", "new.tif", "--sigma", SIGMA * 257, *QUICK)
     assert (outcome.code, outcome.err) == (0, "")
-    assert "2 images of 20×24 pixels, grey, uint16" in outcome.out
+    assert "2 images of 24×20 pixels, grey, uint16" in outcome.out
     with tifffile.TiffFile("stack.tif") as old, tifffile.TiffFile("new.tif") as new:
         assert new.imagej_metadata == old.imagej_metadata
         assert new.series[0].shape == (2, 20, 24)

@@ -34,7 +34,6 @@ from PIL import Image
         ("noisy.png -o new.png --sigma 20 --white 0", "expected the positive value"),
         ("noisy.png -o new.png --sigma 20 --quality bm3d", "--help"),
         ("noisy.png -o new.png --sigma 20 --prior patch99", "shipped are"),
-        ("noisy.png --sigma 20", "-o"),
         ("-o new.png --sigma 20", "INPUT"),
         ("cut.png -o new.png --sigma 20", "damaged or no image"),
         ("zero.tif -o new.tif --sigma 20", "the file is empty"),

@@ -38,7 +38,7 @@ def test_prints_a_table_and_writes_the_same_figures(run: Run):
     outcome = run("evaluate", "photos", "-o", "new.json", *QUICK)
     assert (outcome.code, outcome.err) == (0, "")
     head, *rows, about, wrote = outcome.out.splitlines()
-    assert head.split() == ["255σ", "PSNR", "SSIM", "s/Mpx"]
+    assert head.split() == ["σ", "PSNR", "SSIM", "s/Mpx"]
     assert about == "3 of 3 images of photos, mine.safetensors, 1 core"
     assert wrote == "wrote new.json"
     record = json.loads(Path("new.json").read_text())
@@ -65,6 +65,19 @@ def test_levels_images_and_steps_can_be_chosen(run: Run):
     assert record["steps"] == 1
     run("evaluate", "photos", *options[:6], "-o", "several.json", *QUICK)
     assert json.loads(Path("several.json").read_text())["mean"] != record["mean"]
+
+
+@pytest.mark.usefixtures("workplace")
+def test_sigma_is_in_the_units_of_the_files(run: Run):
+    Path("deep").mkdir()
+    for path in sorted(Path("photos").iterdir()):
+        Image.fromarray(np.asarray(Image.open(path).convert("L")).astype(np.uint16) * 257).save(f"deep/{path.name}")
+    few, deep = (
+        run("evaluate", folder, "--sigma", sigma, "--limit", 1, *QUICK).out.split()
+        for folder, sigma in (("photos", 10), ("deep", 2570))
+    )
+    assert deep[4] == "2570"
+    assert few[5:7] == deep[5:7]
 
 
 def test_the_levels_in_the_help_are_those_of_the_library():

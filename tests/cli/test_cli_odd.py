@@ -56,4 +56,4 @@ def test_show_prints_words_not_python(run, images):
     shown = run("show", "patch7", "-o", images.parent / "patch7.png").out
     assert "{" not in shown
     assert "[" not in shown
-    assert "training" in shown
+    assert "trained on  BSDS500" in shown

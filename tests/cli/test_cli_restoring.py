@@ -143,7 +143,7 @@ def test_upscale_16_bits_in_the_same_format(run: Run):
         (("deblur", "--motion", "5,nan"), "a finite angle"),
         (("deblur", "--gaussian", 0), "expected a positive number"),
         (("deblur", "--gaussian", 1e4), "at most 500"),
-        (("deblur", "--gaussian", 9), "but the image only 32×36"),
+        (("deblur", "--gaussian", 9), "but the image only 36×32"),
         (("deblur", "--gaussian", 1, "--sigma", 0), "expected a positive number"),
         (("deblur", "--kernel", "none.tif"), "none.tif"),
         (("inpaint",), "no pixel is missing"),

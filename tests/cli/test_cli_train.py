@@ -156,7 +156,7 @@ def test_skipped_files_are_told(run: Run, workplace: Path):
     outcome = run("train", "photos", "-o", "mine", *QUICK)
     assert outcome.code == 0
     thin, zero = outcome.err.splitlines()
-    assert thin.endswith("thin.png is too small: 2×9 pixels")
+    assert thin.endswith("thin.png is too small: 9×2 pixels")
     assert zero.endswith("zero.png: the file is empty; get a fresh copy")
 
 
@@ -195,7 +195,7 @@ def test_force_begins_anew_and_resume_goes_on(run: Run):
         ("missing -o mine", "does not exist; give a folder"),
         ("notes.txt -o mine", "is a file; give a folder"),
         ("nothing -o mine", "holds no images"),
-        ("small -o mine", "too small: 2×9 pixels"),
+        ("small -o mine", "too small: 9×2 pixels"),
         ("few -o mine --batch 100", "give more or larger images"),
         ("broken -o mine", "the file is empty"),
         ("degrees -o mine", "rescale"),

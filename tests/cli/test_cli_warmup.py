@@ -27,6 +27,18 @@ def test_compiling_is_announced_the_first_time_only(tmp_path):
     assert kernels_compiled(tmp_path) == 0
 
 
+def test_compiling_is_said_once_in_pipes_too(capsys, monkeypatch):
+    from heatprior.cli.batches import COMPILING, announce_compiling
+    from heatprior.kernels import compiler
+
+    listeners: list = []
+    monkeypatch.setattr(compiler, "_listeners", listeners)
+    announce_compiling()
+    for _ in range(3):
+        listeners[-1]()
+    assert capsys.readouterr().err == f"{COMPILING}\n"
+
+
 def test_warmup_says_what_it_did(run, monkeypatch):
     import heatprior
 

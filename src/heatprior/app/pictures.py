@@ -113,13 +113,6 @@ class OpenedPicture:
         return chosen
 
     @property
-    def full_scale(self) -> float | None:
-        """Full scale of the type of integers; None for floats, which may be in any units."""
-        if self.values.dtype.kind == "f":
-            return None
-        return float(np.iinfo(self.values.dtype).max)
-
-    @property
     def channel_axis(self) -> int | None:
         """Of a frame."""
         return -1 if self.image.colour else None

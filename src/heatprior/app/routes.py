@@ -32,11 +32,10 @@ from heatprior.app.work import (
     denoise_picture,
     estimate_picture,
     restore_picture,
-    target_name,
 )
 from heatprior.errors import HeatpriorError, InvalidInputError
 from heatprior.files import make_folder, replacing
-from heatprior.images import read_image, write_image
+from heatprior.images import name_result, read_image, write_image
 
 SAVED = "saved"
 LONGEST_WAIT = 20.0  # seconds that a request for the status of a job may wait
@@ -198,7 +197,7 @@ async def get_noise(request: Request) -> Response:
     if frame not in picture.noise:
         found = await state.looks.run(f"{tab.number} noise", lambda _: guess_noise(picture, frame))
         picture.noise.setdefault(frame, found)
-    return JSONResponse(describe_noise(picture.noise[frame], picture.full_scale))
+    return JSONResponse(describe_noise(picture.noise[frame]))
 
 
 async def _open_picture(tab: Tab, number: str, path: Path) -> Response:
@@ -217,7 +216,7 @@ async def _open_picture(tab: Tab, number: str, path: Path) -> Response:
             "colour": picture.image.colour,
             "frames": picture.frames,
             "values": int(picture.values.size),
-            "target": target_name(picture.name),
+            "target": name_result(picture.name, "denoised"),
         }
     )
 
@@ -273,7 +272,7 @@ async def cancel_job(request: Request) -> Response:
 async def save(request: Request) -> Response:
     """Send a result as a file of the type and with the metadata of the original."""
     picture, asked = picture_of(request), request.query_params
-    name = plain_name(asked.get("name") or target_name(picture.name))
+    name = plain_name(asked.get("name") or name_result(picture.name, "denoised"))
     path = _own_folder(picture.path.parent) / name
     await run_in_threadpool(_write, picture, asked.get("result", ""), path)
     return _send(path, "application/octet-stream")

@@ -30,7 +30,7 @@ from heatprior.arrays import ChannelAxis, FloatArray
 from heatprior.errors import InvalidInputError
 from heatprior.kernels.patches import Progress
 from heatprior.noise.estimation import estimate_noise
-from heatprior.restoration.denoising import denoise
+from heatprior.restoration.denoising import denoise, strengthen
 
 DEVIATIONS_SHOWN = 3.0  # standard deviations of the difference, from black to grey and from grey to white
 LAYERS = ("noisy", "denoised", "difference", "noise", "error")
@@ -158,7 +158,7 @@ def denoise_quickly(
     picture: OpenedPicture, number: int, region: Region, choice: Choice, pace: Pace, progress: Progress | None = None
 ) -> NDArray[Any]:
     """Denoise a region of a frame at once: (H, W) or (H, W, 3) in float32, in the units of the image."""
-    if choice.sigma is None and picture.noise[number].report.is_none:
+    if choice.sigma is None and choice.strength <= 1.0 and picture.noise[number].report.is_none:
         return np.asarray(picture.reduce(number, region.step)[region.window], np.float32)
     sigma = _view_level(picture.noise[number], choice, _widen(picture, region), picture.channel_axis)
     start = time.perf_counter()
@@ -206,14 +206,19 @@ def warm_up() -> None:
 
 def _view_level(noise: FrameNoise, choice: Choice, region: Region, channel_axis: ChannelAxis) -> Any:
     """sigma of the reduced region: one number, one for each channel, or a map."""
-    factor = choice.strength / region.step
     if choice.sigma is not None:
         return choice.sigma * choice.strength / region.step
+    white = noise.report.white
+
+    def reduce(levels: FloatArray) -> FloatArray:
+        return np.asarray(strengthen(levels / white, choice.strength) * white / region.step)
+
     if noise.is_constant or noise.from_part:
-        return _merge_levels(noise.levels) * factor if channel_axis is not None else float(noise.levels[0] * factor)
+        levels = reduce(noise.levels)
+        return _merge_levels(levels) if channel_axis is not None else float(levels[0])
     rows = slice(region.y, region.y + region.height, region.step)  # it varies slowly: samples are near its means
     columns = slice(region.x, region.x + region.width, region.step)
-    return np.asarray(noise.report.sigma[rows, columns] * factor)
+    return reduce(noise.report.sigma[rows, columns])
 
 
 def _merge_levels(levels: FloatArray) -> FloatArray | float:

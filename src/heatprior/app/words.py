@@ -7,26 +7,26 @@ from typing import Any
 import numpy as np
 
 from heatprior.app.pictures import FrameNoise
+from heatprior.display import format_full_scale, format_level
 from heatprior.noise.doubts import NINETY
 
 COLOURS = ("red", "green", "blue")
 
 
-def describe_noise(noise: FrameNoise, full_scale: float | None = None) -> dict[str, Any]:
-    """A headline, sentences, doubts, and the numbers that controls begin with.
-
-    `full_scale` is shown as white; the default is that of the estimate.
-    """
+def describe_noise(noise: FrameNoise) -> dict[str, Any]:
+    """A headline, sentences, doubts, and the numbers that controls begin with; noise beside what the picture uses."""
     report = noise.report
-    white = report.white if full_scale is None else full_scale
+    white = report.brightest
     levels = [float(level) for level in noise.levels]
     sigma = float(np.sqrt(np.mean(np.square(levels))))
     part = sigma / white
-    full = f"{white:.3g}" if white < 1000 else f"{white:.0f}"
     if report.is_none:
-        headline, sentences = "No noise found", ["The picture stays as it is."]
+        headline, sentences = (
+            "No noise found",
+            ["The picture stays as it is. If you see noise, move the strength to the right."],
+        )
     else:
-        headline, sentences = f"σ ≈ {_format_level(sigma)} of {full}", [_describe_amount(part)]
+        headline, sentences = f"σ ≈ {format_level(sigma)} of {format_full_scale(white)}", [_describe_amount(part)]
     if report.defects:
         sentences.append(f"{report.defects.describe_mending().capitalize()}.")
     if noise.from_part:
@@ -57,11 +57,6 @@ def _describe_amount(part: float) -> str:
     return "Very strong noise: fine detail is lost in it."
 
 
-def _format_level(value: float) -> str:
-    """Three digits, also if the last is 0, and no powers of ten in large numbers."""
-    return f"{value:#.3g}".removesuffix(".") if value < 1000 else f"{value:.0f}"
-
-
 def _describe_details(noise: FrameNoise, levels: list[float]) -> list[str]:
     report = noise.report
     half = max(
@@ -69,9 +64,9 @@ def _describe_details(noise: FrameNoise, levels: list[float]) -> list[str]:
         for channel in report.channels
     )
     low, high = max(0.0, min(levels) - half), max(levels) + half
-    sentences = [f"With 90 % certainty between {_format_level(low)} and {_format_level(high)}."]
+    sentences = [f"With 90 % certainty between {format_level(low)} and {format_level(high)}."]
     if len(levels) == len(COLOURS):
-        each = ", ".join(f"{name} {_format_level(level)}" for name, level in zip(COLOURS, levels, strict=True))
+        each = ", ".join(f"{name} {format_level(level)}" for name, level in zip(COLOURS, levels, strict=True))
         sentences.append(f"By colour: {each}.")
     kinds = set(report.models)
     if "camera" in kinds:
@@ -90,6 +85,6 @@ def _describe_details(noise: FrameNoise, levels: list[float]) -> list[str]:
         ends = [(float(np.min(channel.sigma)), float(np.max(channel.sigma))) for channel in report.channels]
         least, most = min(end[0] for end in ends) * report.white, max(end[1] for end in ends) * report.white
         sentences.append(
-            f"It varies from place to place, from {_format_level(least)} to {_format_level(most)}; see the noise map."
+            f"It varies from place to place, from {format_level(least)} to {format_level(most)}; see the noise map."
         )
     return sentences

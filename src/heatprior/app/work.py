@@ -18,7 +18,7 @@ from heatprior.app.words import describe_noise
 from heatprior.arrays import FloatArray
 from heatprior.border.pixels import as_channels, in_unit_range
 from heatprior.errors import InvalidInputError
-from heatprior.images import ImageFile, read_grey
+from heatprior.images import ImageFile, name_result, read_grey
 from heatprior.kernels.patches import Progress, span_of
 from heatprior.noise.channel_noise import doubts_of
 from heatprior.noise.doubts import one_of_each
@@ -76,13 +76,6 @@ class Choice:
             noise = ["--strength", repr(self.strength)]
         options = ["--quality", self.quality] if self.quality != "default" else []
         return shlex.join(["heatprior", "denoise", name, "-o", target, *noise, *options])
-
-
-def target_name(name: str, done: str = "denoised") -> str:
-    """photo.png → photo-denoised.png."""
-    path = Path(name)
-    suffix = "".join(path.suffixes[-2:]) if name.lower().endswith((".nii.gz", ".fits.gz")) else path.suffix
-    return f"{name.removesuffix(suffix)}-{done}{suffix}"
 
 
 def parse_number(values: Mapping[str, Any], name: str) -> float | None:
@@ -164,7 +157,7 @@ class Restoration:
 
     def target(self, name: str) -> str:
         """photo.png → photo-sharpened.png."""
-        return target_name(name, TASKS[self.task].done)
+        return name_result(name, TASKS[self.task].done)
 
     @property
     def kernel(self) -> NDArray[Any]:
@@ -227,11 +220,11 @@ def estimate_picture(picture: OpenedPicture, number: int, progress: Progress) ->
     channels = as_channels(frame, picture.channel_axis)
     for done, (channel, pixels) in enumerate(zip(report.channels, channels, strict=True)):
         progress(ESTIMATING + (1.0 - ESTIMATING) * done / len(channels))
-        found += doubts_of(channel, in_unit_range(pixels, report.white), PATCH)
+        found += doubts_of(channel, in_unit_range(pixels, report.white), PATCH, report.white)
     progress(1.0)
     noise = FrameNoise(report, from_part=False, doubts=tuple(one_of_each(found)))
     picture.noise[number] = noise
-    return {"noise": describe_noise(noise, picture.full_scale)}
+    return {"noise": describe_noise(noise)}
 
 
 def denoise_picture(picture: OpenedPicture, choice: Choice, progress: Progress) -> dict[str, Any]:
@@ -243,7 +236,7 @@ def denoise_picture(picture: OpenedPicture, choice: Choice, progress: Progress) 
         outcome["errors"] = True
     if done.predicted.stderr < UNSURE:
         outcome["predicted"] = f"{done.predicted.psnr:.1f} ± {done.predicted.stderr:.1f} dB"
-    command = choice.command(picture.name, target_name(picture.name))
+    command = choice.command(picture.name, name_result(picture.name, "denoised"))
     return {**outcome, "command": command, "seconds": round(time.perf_counter() - start, 2)}
 
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 SOME_FAILED = 1
+COMPILING = "heatprior: compiling once for this processor, about half a minute"
 
 Inputs = Annotated[
     list[Path],
@@ -32,7 +33,13 @@ Inputs = Annotated[
     ),
 ]
 Output = Annotated[
-    Path, typer.Option("--output", "-o", metavar="OUT", help="Output file; a folder if there are several inputs.")
+    Path | None,
+    typer.Option(
+        "--output",
+        "-o",
+        metavar="OUT",
+        help="Output file; a folder if there are several inputs.  [default: beside the input, photo-denoised.png]",
+    ),
 ]
 Sigma = Annotated[
     str | None,
@@ -108,18 +115,33 @@ class Plan(NamedTuple):
     single: bool
 
 
-def plan_jobs(inputs: Sequence[Path], output: Path) -> Plan:
+def plan_jobs(inputs: Sequence[Path], output: Path | None, done: str) -> Plan:
     """One file goes to a file or into a folder that exists; several, or a folder, go into a folder.
 
-    What lies below a folder keeps its place below the output, which is neither in that folder nor around it.
+    What lies below a folder keeps its place below the output, which is neither in that folder nor around it. Without an
+    output each input has its own, beside it and named after what is `done`.
     """
     from heatprior.data.datasets import folder_files
+    from heatprior.images import SUFFIXES, name_result
 
+    if output is None:
+        places = [given if given.name not in ("", "..") else given.resolve() for given in inputs]
+        beside = [place.with_name(name_result(place.name, done)) for place in places]
+        plans = [plan_jobs([given], target, done) for given, target in zip(inputs, beside, strict=True)]
+        if len(plans) == 1:
+            return plans[0]
+        return Plan(
+            [j for plan in plans for j in plan.jobs], [f for plan in plans for f in plan.failures], single=False
+        )
     if len(inputs) == 1 and not inputs[0].is_dir():
         target = output / inputs[0].name if output.is_dir() else output
         return Plan([Job(inputs[0], target)], [], single=True)
     if os.path.lexists(output) and not output.is_dir():
         raise OutputFileError(f"cannot write to {output}: it is a file; several images need a folder")
+    if output.suffix.lower() in SUFFIXES and not output.is_dir():
+        raise OutputFileError(
+            f"cannot write several images to {output}, the name of one file; give a folder, such as -o {output.stem}"
+        )
     if not output.is_dir() and not output.absolute().parent.is_dir():
         raise OutputFileError(f"cannot make the folder {output}: {output.parent} does not exist; create it first")
     keep_apart([output], [given for given in inputs if given.is_dir()])
@@ -139,10 +161,12 @@ def plan_jobs(inputs: Sequence[Path], output: Path) -> Plan:
     return Plan(jobs, failures, single=False)
 
 
-def error_path(job: Job, *, error: Path, inputs: Sequence[Path], output: Path) -> Path:
+def error_path(job: Job, *, error: Path, inputs: Sequence[Path], output: Path | None) -> Path:
     """Where the error image of a job goes: `error` itself, or a TIFF below it as the result lies below `output`."""
     if len(inputs) == 1 and not inputs[0].is_dir() and not error.is_dir():
         return error
+    if output is None:
+        return error / job.target.with_suffix(".tif").name
     place = job.target.relative_to(output) if output.is_dir() or job.target != output else Path(output.name)
     return error / place.with_suffix(".tif")
 
@@ -219,19 +243,20 @@ def check_output(path: Path, *, force: bool) -> None:
 
 def prepare(
     inputs: list[Path],
-    output: Path,
+    output: Path | None,
     *,
+    done: str,
     compare: bool,
     read: Iterable[str | Path | None],
     force: bool | None,
     beside: Callable[[Job], Path] | None = None,
 ) -> Plan | None:
-    """Plan the jobs and refuse unsafe ones; None if nothing is left to do.
+    """Plan the jobs and refuse unsafe ones; None if nothing is left to do. `done` names results without an output.
 
     `read` may name files that are read and must not be overwritten; `force` says what of outputs that exist: replaced,
     left out (False), or refused (None); `beside` is where a job writes a second file.
     """
-    todo = plan_jobs(inputs, output)
+    todo = plan_jobs(inputs, output, done)
     if force is False:
         todo = skip_finished(todo)
         if not todo.jobs and not todo.failures:
@@ -245,7 +270,7 @@ def prepare(
     return todo
 
 
-def run_jobs(todo: Plan, work: Work, output: Path) -> None:
+def run_jobs(todo: Plan, work: Work, output: Path | None) -> None:
     """Run the only job, or all: failures are reported, the others go on, and the exit code is then 1."""
     if todo.single:
         with show_progress(1) as (progress, say):
@@ -259,10 +284,10 @@ def run_jobs(todo: Plan, work: Work, output: Path) -> None:
         raise typer.Exit(SOME_FAILED)
 
 
-def _run_all(jobs: list[Job], work: Work, output: Path) -> list[str]:
+def _run_all(jobs: list[Job], work: Work, output: Path | None) -> list[str]:
     """Run all jobs; report and return the failures."""
     failures = []
-    made = not output.is_dir()
+    made = [folder for folder in _folders_to_make(jobs, output) if not folder.is_dir()]
     try:
         with show_progress(len(jobs)) as (progress, say):
             for number, job in enumerate(jobs):
@@ -274,9 +299,13 @@ def _run_all(jobs: list[Job], work: Work, output: Path) -> list[str]:
                     failures.append(reason if str(job.source) in reason else f"{job.source}: {reason}")
                     say(f"heatprior: error: {' '.join(failures[-1].split())}", err=True)
     finally:
-        if made:
-            remove_empty(output)
+        for folder in made:
+            remove_empty(folder)
     return failures
+
+
+def _folders_to_make(jobs: list[Job], output: Path | None) -> list[Path]:
+    return [output] if output is not None else list(dict.fromkeys(job.target.parent for job in jobs))
 
 
 def _advance(progress: Callable[[float], None], done: int, fraction: float) -> None:
@@ -329,20 +358,23 @@ def show_progress(count: int) -> Iterator[tuple[Callable[[float], None], Callabl
 
 
 @contextmanager
-def report_warnings(source: Path) -> Iterator[None]:
-    """Print the library's warnings about `source` on stderr, one line each."""
+def collect_warnings() -> Iterator[list[str]]:
+    """The library's warnings, a line each: a list that is filled at the end."""
+    messages: list[str] = []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
-        yield
-    for warning in caught:
-        message = " ".join(str(warning.message).split())
+        yield messages
+    messages += [" ".join(str(warning.message).split()) for warning in caught]
+
+
+def report_warning(source: Path, messages: Sequence[str]) -> None:
+    """Print the first of what there is to be said about a file, the one to act upon, on stderr: one line a file."""
+    for message in messages[:1]:
         typer.echo(f"heatprior: warning: {source}: {message}", err=True)
 
 
 def announce_compiling() -> None:
-    """Print once, on a terminal, that kernels are being compiled: the first run would otherwise seem to hang."""
-    if not sys.stderr.isatty():
-        return
+    """Print once that kernels are being compiled: the first run would otherwise seem to hang."""
     from heatprior.kernels.compiler import on_compiling
 
     said: list[None] = []
@@ -350,8 +382,6 @@ def announce_compiling() -> None:
     def say() -> None:
         if not said:
             said.append(None)
-            typer.echo(
-                "compiling for this processor: the first run only, about half a minute (heatprior warmup)", err=True
-            )
+            typer.echo(COMPILING, err=True)
 
     on_compiling(say)

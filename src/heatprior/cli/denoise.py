@@ -24,11 +24,12 @@ from heatprior.cli.batches import (
     White,
     announce_compiling,
     check_white,
+    collect_warnings,
     error_path,
     picture_beside,
     prepare,
     read_sigma,
-    report_warnings,
+    report_warning,
     run_jobs,
 )
 from heatprior.errors import InvalidInputError
@@ -51,7 +52,7 @@ STORE_FILES = ("zarr.json", ".zgroup", ".zarray", ".zattrs")
 EXAMPLES = {
     "denoise": """\b
 Examples:
-  heatprior denoise noisy.png -o clean.png                            the noise is estimated
+  heatprior denoise photo.jpg                                         the noise is estimated: photo-denoised.jpg
   heatprior denoise noisy.png -o clean.png --sigma 25
   heatprior denoise stack.tif -o clean.tif --sigma 120 --white 4095   a 12-bit camera in 16 bits
   heatprior denoise scans -o clean --sigma 10 --compare               a folder, with pictures to look at
@@ -67,7 +68,7 @@ Examples:
 def denoise(
     inputs: Inputs,
     *,
-    output: Output,
+    output: Output = None,
     sigma: Sigma = None,
     noise: Annotated[
         str,
@@ -126,9 +127,11 @@ def denoise(
     Zarr stores (OME-Zarr included), and TIFF files whose OUT ends in .zarr, may be larger than memory: they are
     denoised block by block, and an interrupted run resumes where it stopped.
     """
+    from heatprior.images import name_result
     from heatprior.restoration.denoising import Settings
 
     if _is_store(inputs, output):
+        output = output or inputs[0].with_name(name_result(inputs[0].name, "denoised"))
         others = {"--compare": compare, "--skip-existing": force is False, "--error": error is not None}
         others |= {
             "--noise": noise not in ("auto", "constant"),
@@ -152,7 +155,7 @@ def denoise(
     check_white(white)
     place = None if error is None else partial(error_path, error=error, inputs=inputs, output=output)
     todo = prepare(
-        inputs, output, compare=compare, read=(sigma, prior, noise), force=force, beside=place,
+        inputs, output, done="denoised", compare=compare, read=(sigma, prior, noise), force=force, beside=place,
     )  # fmt: skip
     if todo is None:
         return
@@ -205,13 +208,14 @@ def denoise_file(job: Job, progress: Progress | None, request: Request) -> str:
     if request.error is not None:
         check_writable(request.error(job), _error_image(image))
     try:
-        with report_warnings(job.source):
+        with collect_warnings() as warned:
             settings = replace(request.settings, channel_axis=image.channel_axis)
+            sigma = image.sigma if request.sigma is None and settings.noise == "auto" else request.sigma
             if request.error is None:
-                made, progress = plan(image.values(), request.sigma, settings, progress)
+                made, progress = plan(image.values(), sigma, settings, progress)
                 result = Result(made.denoise(progress=progress), made.report, made.defects)
             else:
-                found = denoise_with_error(image.values(), request.sigma, settings, progress)
+                found = denoise_with_error(image.values(), sigma, settings, progress)
                 result = Result(found.pixels, found.noise, found.defects, found.error, found.predicted)
     except InvalidInputError as error:
         raise InvalidInputError(f"cannot denoise {job.source}: {error}") from error
@@ -222,13 +226,15 @@ def denoise_file(job: Job, progress: Progress | None, request: Request) -> str:
     write_image(job.target, result.pixels, like=image)
     surprise = None if request.error is None else _surprise(image, result, request)
     if surprise is not None and surprise.reason:
-        typer.echo(f"heatprior: warning: {job.source}: {surprise.reason}; errors may be larger", err=True)
+        warned.append(f"{surprise.reason}; errors may be larger")
+    if result.noise is not None and not warned:
+        warned += _find_doubts(image, result.noise)
+    report_warning(job.source, warned)
     if request.compare:
         _draw(image, result, None if surprise is None else surprise.p, picture_beside(job.target))
-    if result.noise is not None:
-        _report_doubts(job, image, result.noise)
     seconds = time.perf_counter() - start
-    return f"wrote {job.target}: {image.describe()}, from {job.source}, {seconds:.1f} s{_describe_rest(result)}"
+    words = _describe_rest(result, request, from_file=sigma is not request.sigma)
+    return f"wrote {job.target}: {image.describe()}, from {job.source}, {seconds:.1f} s{words}"
 
 
 def _surprise(image: ImageFile, result: Result, request: Request) -> Surprise | None:
@@ -256,36 +262,45 @@ def _error_image(image: ImageFile) -> ImageFile:
     import numpy as np
 
     pixels = np.empty(image.pixels.shape, np.float32)
-    return replace(image, path=image.path.with_suffix(""), pixels=pixels, others=None, native=None, missing=None)
+    return replace(
+        image, path=image.path.with_suffix(""), pixels=pixels, others=None, native=None, missing=None, sigma=None
+    )
 
 
-def _describe_rest(result: Result) -> str:
+def _describe_rest(result: Result, request: Request, *, from_file: bool) -> str:
     """What was found and what was done about it, and the expected PSNR, as far as they are known."""
-    words = "" if result.noise is None else f"; {result.noise.describe_kind()}"
+    words = "; noise as in its ERR extension" if from_file else ""
     words += f"; {result.defects.describe_mending()}" if result.defects else ""
     if result.noise is not None:
-        rest = "the rest is unchanged" if result.defects else "unchanged"
-        words += f"; {rest if result.noise.is_none else 'denoised'}"
+        words += f"; {_describe_noise(result.noise, request.settings.strength)}"
     if result.predicted is not None and isfinite(result.predicted.psnr):
         words += f"; expected PSNR {result.predicted.psnr:.1f} ± {result.predicted.stderr:.1f} dB"
     return words
 
 
-def _report_doubts(job: Job, image: ImageFile, report: NoiseReport) -> None:
-    """Print what makes the estimated noise doubtful, each reason once for all channels."""
+def _find_doubts(image: ImageFile, report: NoiseReport) -> list[str]:
+    """What makes the estimated noise doubtful, channel by channel."""
     from heatprior.border.pixels import as_channels, in_unit_range
     from heatprior.noise.channel_noise import doubts_of
-    from heatprior.noise.doubts import one_of_each
 
     channels = as_channels(image.values(), image.channel_axis)
     flat = channels.reshape(-1, *channels.shape[-2:])
-    found = [
+    return [
         doubt
         for channel, pixels in zip(report.channels, flat, strict=True)
-        for doubt in doubts_of(channel, in_unit_range(pixels, report.white), PATCH)
+        for doubt in doubts_of(channel, in_unit_range(pixels, report.white), PATCH, report.white)
     ]
-    for doubt in one_of_each(found)[:1]:
-        typer.echo(f"heatprior: warning: {job.source}: {doubt}", err=True)
+
+
+def _describe_noise(report: NoiseReport, strength: float) -> str:
+    """What was found, what was done, and what to do if that is not what one sees."""
+    times = "" if strength == 1.0 else f" × {strength:g}"
+    if not report.is_none:
+        return f"removed {report.describe_kind()}{times}"
+    if strength > 1.0:
+        return f"no noise found, smoothed a little (strength {strength:g})"
+    unchanged = "the rest is unchanged" if report.defects else "picture unchanged"
+    return f"no noise found, {unchanged}; if you see noise: --strength 2 or --sigma {report.remedy:g}"
 
 
 def _draw(image: ImageFile, result: Result, likeness: NDArray[Any] | None, path: Path) -> None:
@@ -303,11 +318,10 @@ def _middle(image: ImageFile) -> tuple[int, ...]:
     return tuple(count // 2 for count in image.pixels.shape[: image.pixels.ndim - frame])
 
 
-def _is_store(inputs: Sequence[Path], output: Path) -> bool:
+def _is_store(inputs: Sequence[Path], output: Path | None) -> bool:
     """Whether a zarr store is read, or written."""
-    return any(
-        path.suffix == ".zarr" or any((path / mark).is_file() for mark in STORE_FILES) for path in (*inputs, output)
-    )
+    paths = [*inputs, *([] if output is None else [output])]
+    return any(path.suffix == ".zarr" or any((path / mark).is_file() for mark in STORE_FILES) for path in paths)
 
 
 def _denoise_store(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,10 +14,11 @@ if TYPE_CHECKING:
     from heatprior.restoration.evaluation import Summary
 
 LEVELS = [15.0, 25.0, 50.0, 100.0]
+GREY_LEVELS = 255.0  # of the literature
 EXAMPLES = {
     "evaluate": """\b
 Examples:
-  heatprior evaluate photos                              255 sigma of 15, 25, 50 and 100
+  heatprior evaluate photos                              sigma of 15, 25, 50 and 100 of 255
   heatprior evaluate photos --steps 1 -o photos.json     one step, and all figures as JSON
   heatprior evaluate photos --sigma 10 --limit 5 --prior mine.safetensors
 """
@@ -27,12 +29,13 @@ def evaluate(
     images: Annotated[Path, typer.Argument(metavar="FOLDER", help="A folder of clean images.")],
     *,
     sigma: Annotated[
-        list[float],
+        list[float] | None,
         typer.Option(
             metavar="S",
-            help="Standard deviation of the noise, grey levels being 0 to 255 as in the literature; may be repeated.",
+            help="Standard deviation of the noise, in the units of the images; may be repeated.  [default: 15, 25, 50 "
+            "and 100 of 255]",
         ),
-    ] = LEVELS,
+    ] = None,
     quality: QualityOption = Quality.default,
     prior: Annotated[
         str | None,
@@ -82,12 +85,14 @@ def evaluate(
         keep_apart([output], [*found, images, *filter(Path.is_file, [Path(prior)])])
     announce_compiling()
     model = load(prior)
+    unit = 1.0 if sigma is None else GREY_LEVELS / _full_scale(files)  # of the literature, for one of the files
+    levels = [level * unit for level in sigma or LEVELS]
     failures: list[HeatpriorError] = []
-    with tqdm(total=len(files) * len(sigma), unit=" images", leave=False, disable=None) as bar:
+    with tqdm(total=len(files) * len(levels), unit=" images", leave=False, disable=None) as bar:
         results = measure(
             files,
             lambda noisy, level: denoise(noisy, level, quality=quality.value, prior=model, steps=steps, white=1.0),
-            levels=sigma,
+            levels=levels,
             threads=threads,
             report=lambda _: bar.update(),
             skip=failures.append if len(files) > 1 else None,
@@ -99,7 +104,7 @@ def evaluate(
     summary = summarise(results)
     word = "core" if threads == 1 else "cores"
     schedule = "" if steps is None else ", one step"
-    typer.echo(table(summary))
+    typer.echo(table(summary, unit))
     count = len(files) - len(failures)
     typer.echo(f"{count} of {len(found)} images of {images}, {prior}{schedule}, {threads} {word}")
     if output is not None:
@@ -120,8 +125,24 @@ def evaluate(
         raise typer.Exit(SOME_FAILED)
 
 
-def table(summary: list[Summary]) -> str:
-    """A line for each noise level."""
-    lines = [f"{'255σ':>6} {'PSNR':>8} {'SSIM':>8} {'s/Mpx':>8}"]
-    lines += [f"{s.level:6g} {s.psnr:8.2f} {s.ssim:8.4f} {s.seconds_per_megapixel:8.2f}" for s in summary]
+def _full_scale(files: Sequence[Path]) -> float:
+    """Of the type of the first file that can be read."""
+    import numpy as np
+
+    from heatprior.errors import HeatpriorError
+    from heatprior.images import read_grey
+
+    for path in files:
+        try:
+            dtype = read_grey(path).dtype
+        except HeatpriorError:  # reported when it is measured
+            continue
+        return 1.0 if dtype.kind == "f" else float(np.iinfo(dtype).max)
+    return GREY_LEVELS
+
+
+def table(summary: list[Summary], unit: float = 1.0) -> str:
+    """A line for each noise level, which is of 255, times `unit` what was asked for."""
+    lines = [f"{'σ':>6} {'PSNR':>8} {'SSIM':>8} {'s/Mpx':>8}"]
+    lines += [f"{s.level / unit:6g} {s.psnr:8.2f} {s.ssim:8.4f} {s.seconds_per_megapixel:8.2f}" for s in summary]
     return "\n".join(lines)

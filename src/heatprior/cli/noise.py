@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,7 +15,8 @@ from heatprior.cli.batches import (
     White,
     announce_compiling,
     check_output,
-    report_warnings,
+    collect_warnings,
+    report_warning,
 )
 
 if TYPE_CHECKING:
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from heatprior.noise.channel_noise import ChannelNoise
     from heatprior.noise.estimation import NoiseReport
 
-COLOURS = ("red", "green", "blue")
 EXAMPLES = {
     "noise": """\b
 Examples:
@@ -112,55 +111,52 @@ def _estimate_file(path: Path, kind: str, prior: Any, white: float | None, pictu
         raise InvalidInputError(f"{path} is a folder; give its images")
     image = read_image(path)
     try:
-        with report_warnings(path):
+        with collect_warnings() as warned:
             report = estimate_noise(image.values(), kind, prior=prior, channel_axis=image.channel_axis, white=white)
     except InvalidInputError as error:
         raise InvalidInputError(f"cannot estimate the noise of {path}: {error}") from error
     channels = as_channels(image.values(), image.channel_axis)
     flat = channels.reshape(-1, *channels.shape[-2:])
     found = []
-    in_one_line = image.colour and channels.ndim == 3 and set(report.models) <= {"none", "camera"}
-    if in_one_line:
-        typer.echo(f"{path}: {report}")
-    for channel, pixels, name in zip(report.channels, flat, _names(image), strict=True):
+    for channel, pixels in zip(report.channels, flat, strict=True):
         numbers = summarise(channel, report.white)
-        if not in_one_line:
-            typer.echo(f"{path}{name}: {describe(channel, report.white)}")
-        numbers["doubts"] = doubts_of(channel, in_unit_range(pixels, report.white), prior.patch_shape[0])
-        for doubt in numbers["doubts"]:
-            typer.echo(f"heatprior: warning: {path}{name}: {doubt}", err=True)
+        numbers["doubts"] = doubts_of(channel, in_unit_range(pixels, report.white), prior.patch_shape[0], report.white)
+        warned += numbers["doubts"]
         found.append(numbers)
-    if report.defects and not in_one_line:
-        typer.echo(f"{path}: {report.defects}")
+    typer.echo("; ".join([f"{path}: {describe(report)}", *filter(None, [str(report.defects)])]))
+    report_warning(path, warned)
     if picture is not None:
         _draw(image, report, picture)
         typer.echo(f"wrote {picture}")
     return {"file": str(path), "white": report.white, "defects": report.defects._asdict(), "channels": found}
 
 
-def describe(channel: ChannelNoise, white: float) -> str:
-    """The noise of a channel in one line."""
-    values = summarise(channel, white)
-    if channel.model == "none":
-        return "no noise found"
-    low, high = values["interval90"]
-    sigma = f"sigma {values['sigma']:.3g}, 90 % from {low:.3g} to {high:.3g}"
-    if values["sigma"] == 0:
-        sigma = f"no measurable noise (sigma below {high:.2g})"
-    line = ""
-    if "gain" in values:
-        line = (
-            f"variance {values['gain']:.3g} (±{values['gain_error']:.1g}) x + "
-            f"{values['offset']:.3g} (±{values['offset_error']:.1g})"
-        )
-    if channel.model == "constant":
-        return f"{sigma}, the same everywhere"
-    with_light = f"{'grows' if values.get('gain', 0.0) > 0 else 'falls'} with brightness: {line}"
-    if channel.model == "camera":
-        return f"camera noise, best removed as white noise of {sigma}"
-    if channel.model == "affine":
-        return f"{with_light}; on average {sigma}"
-    return f"varies from place to place: sigma {values['lowest']:.3g} to {values['highest']:.3g}; on average {sigma}"
+def describe(report: NoiseReport) -> str:
+    """The noise of a file in one line; of one channel, or of channels that are much alike, with its interval."""
+    from heatprior.display import format_level
+
+    found = [channel for channel in report.channels if channel.model != "none"]
+    if not found:
+        return f"{report.describe_kind()}; if you see some: heatprior denoise --strength 2 or --sigma {report.remedy:g}"
+    values = [summarise(channel, report.white) for channel in found]
+    low, high = (pick(own["interval90"][end] for own in values) for end, pick in ((0, min), (1, max)))
+    line = f"{report.describe_kind()} (90 %: {format_level(low)} to {format_level(high)})"
+    if {channel.model for channel in found} == {"constant"}:
+        return f"{line}, the same everywhere"
+    if len(found) == 1 and found[0].model == "affine":
+        return f"{line}, variance {_format_line(values[0]['gain'], values[0]['offset'])}"
+    if any(channel.model == "map" for channel in found):
+        ends = min(own["lowest"] for own in values), max(own["highest"] for own in values)
+        return f"{line}, from {format_level(ends[0])} to {format_level(ends[1])} over the picture"
+    return line
+
+
+def _format_line(gain: float, offset: float) -> str:
+    """gain · x + offset, as a person would write it."""
+    from heatprior.display import format_level
+
+    sign = "−" if offset < 0 else "+"
+    return f"{format_level(gain)} x {sign} {format_level(abs(offset))}"
 
 
 def summarise(channel: ChannelNoise, white: float) -> dict[str, Any]:
@@ -202,15 +198,3 @@ def _draw(image: ImageFile, report: NoiseReport, path: Path) -> None:
     title = f"noise level, black 0, white {high:.3g}; lowest {low:.3g}"
     panels = [Panel("image", pixels, *contrast(pixels)), Panel(title, levels, 0.0, high)]
     draw_side_by_side(panels, path)
-
-
-def _names(image: ImageFile) -> Iterator[str]:
-    """The suffix of the name of each channel: the number of the image in a stack, and the colour."""
-    shape = image.pixels.shape[: -3 if image.colour else -2]
-    count = 1
-    for side in shape:
-        count *= side
-    for number in range(count):
-        place = f"[{number}]" if count > 1 else ""
-        for colour in COLOURS if image.colour else ("",):
-            yield f"{place} {colour}".rstrip()

@@ -21,10 +21,11 @@ from heatprior.cli.batches import (
     White,
     announce_compiling,
     check_white,
+    collect_warnings,
     picture_beside,
     prepare,
     read_sigma,
-    report_warnings,
+    report_warning,
     run_jobs,
 )
 
@@ -64,6 +65,7 @@ class Task(NamedTuple):
     """What is done to each image."""
 
     verb: str
+    done: str  # in the names of results
     restore: Callable[..., NDArray[Any]]  # the values, and sigma, prior, channel_axis, white, progress → the result
     factor: int = 1  # how much larger the result is
 
@@ -72,7 +74,7 @@ class Request(NamedTuple):
     """What every one of the three commands is asked for: the options that they share, as typer reads them."""
 
     inputs: Inputs
-    output: Output
+    output: Output = None
     sigma: Sigma = None
     prior: PriorName = "tuned"
     white: White = None
@@ -113,6 +115,7 @@ def restore_files(request: Request, task: Task, *read: str | None) -> None:
     todo = prepare(
         request.inputs,
         request.output,
+        done=task.done,
         compare=request.compare,
         read=(request.sigma, request.prior, *read),
         force=request.force,
@@ -138,7 +141,7 @@ def _restore(job: Job, task: Task, progress: Callable[[float], None], request: R
     result = image.enlarge(task.factor) if task.factor > 1 else replace(image, missing=None)
     check_writable(job.target, result)
     try:
-        with report_warnings(job.source):
+        with collect_warnings() as warned:
             pixels = task.restore(
                 image.values(),
                 channel_axis=image.channel_axis,
@@ -149,6 +152,7 @@ def _restore(job: Job, task: Task, progress: Callable[[float], None], request: R
     except InvalidInputError as error:
         raise InvalidInputError(f"cannot {task.verb} {job.source}: {error}") from error
     write_image(job.target, pixels, like=result)
+    report_warning(job.source, warned)
     if request.compare:
         _draw(image, pixels, task.factor, picture_beside(job.target))
     seconds = time.perf_counter() - start
@@ -190,7 +194,7 @@ def deblur(
 
         return heatprior.restore(values, heatprior.operators.Blur(spread), **options)
 
-    restore_files(request, Task("deblur", restore), kernel)
+    restore_files(request, Task("deblur", "sharpened", restore), kernel)
 
 
 def _point_spread(kernel: str | None, gaussian: float | None, motion: str | None) -> FloatArray:
@@ -237,7 +241,7 @@ def inpaint(
     def restore(values: Any, **options: Any) -> Any:
         return fill_in(values, spoilt, **options)
 
-    restore_files(request, Task("inpaint", restore), mask)
+    restore_files(request, Task("inpaint", "filled", restore), mask)
 
 
 def _spoilt(path: Path) -> NDArray[Any]:
@@ -277,4 +281,4 @@ def upscale(
     def restore(values: Any, **options: Any) -> Any:
         return heatprior.restore(values, operator, **options)
 
-    restore_files(request, Task("upscale", restore, factor))
+    restore_files(request, Task("upscale", "enlarged", restore, factor))

@@ -27,11 +27,13 @@ __all__ = [
     "ImageFile",
     "check_writable",
     "image_files",
+    "name_result",
     "read_grey",
     "read_image",
     "to_grey",
     "write_image",
 ]
+TWO_PARTS = (".nii.gz", ".fits.gz", ".ome.tif", ".ome.tiff", ".ome.zarr")
 BLOCK = 1 << 22  # pixels compared at a time
 # Root mean square of what a lossy format may change, in grey levels. At quality 95 the steps of the coefficients are
 # 6.7 (brightness) and 9.1 (colour) in root mean square; all wrong by half a step, blue is wrong by 3.4 + 1.77 × 4.6.
@@ -47,6 +49,13 @@ def image_files(folder: Path) -> list[Path]:
     """All image files in `folder` and below, by suffix, sorted; hidden ones are left out."""
     found = (path for path in folder.rglob("*") if format_of(path) is not None and path.is_file())
     return sorted(path for path in found if not any(part.startswith(".") for part in path.relative_to(folder).parts))
+
+
+def name_result(name: str, done: str) -> str:
+    """photo.png → photo-denoised.png; of a folder or a store too: scans-denoised, volume-denoised.ome.zarr."""
+    suffix = next((ending for ending in TWO_PARTS if name.lower().endswith(ending)), "")
+    suffix = name[len(name) - len(suffix) :] if suffix else Path(name).suffix
+    return f"{name.removesuffix(suffix)}-{done}{suffix}"
 
 
 def read_image(path: Path) -> ImageFile:

@@ -1,5 +1,7 @@
 """FITS, by astropy: one image or cube among whatever else the file holds; BSCALE, BZERO and BLANK as they are meant.
 
+Of several images the one called SCI is taken, with the standard deviations called ERR, if there are any.
+
 A result is a copy of the file in which only that image is replaced. Its axes are (…, H, W), as astropy has them.
 """
 
@@ -24,6 +26,7 @@ LENGTHS = re.compile(rb"(BITPIX|NAXIS[0-9]{0,3}|PCOUNT|GCOUNT) *= *([+-]?[0-9]{1
 MOST_AXES = 999
 MOST_PARTS = 1000
 LONGEST_HEADER = 1000 * BLOCK
+SCIENCE, ERRORS = "SCI", "ERR"  # what observatories call an image and its standard deviation
 CHECKSUMS = ("CHECKSUM", "DATASUM")
 
 
@@ -42,6 +45,7 @@ def read(path: Path) -> ImageFile:
     _check_parts(path)
     with fits.open(path, memmap=False, lazy_load_hdus=False, do_not_scale_image_data=True) as parts:
         number, header = _find_image(parts)
+        errors = _find_errors(parts, header)
         scale = Scale.of(
             np.dtype(TYPES[header["BITPIX"]]), _number(header, "BSCALE", 1.0), _number(header, "BZERO", 0.0)
         )
@@ -51,7 +55,7 @@ def read(path: Path) -> ImageFile:
         blank = header.get("BLANK") if scale.dtype.kind != "f" else None
     values = np.ascontiguousarray(scale.values(stored))
     pixels, missing = find_missing(values, None if blank is None else scale.number(float(blank)))
-    return ImageFile(path, pixels, False, native=Origin(path.resolve(), number, scale), missing=missing)
+    return ImageFile(path, pixels, False, native=Origin(path.resolve(), number, scale), missing=missing, sigma=errors)
 
 
 def write(path: Path, pixels: NDArray[Any], like: ImageFile) -> NDArray[Any] | None:
@@ -149,14 +153,35 @@ def _find_image(parts: Any) -> tuple[int, Any]:
             raise ImageFileError("its image is compressed; unpack it, as with funpack")
         if isinstance(part, fits.PrimaryHDU | fits.ImageHDU) and part.header.get("NAXIS", 0) > 0:
             found.append((number, part.header))
+    science = [one for one in found if _name(one[1]) == SCIENCE]
+    found = science if len(found) > 1 and len(science) == 1 else found
     if len(found) != 1:
-        raise ImageFileError(f"it holds {len(found)} images; save one per file")
+        raise ImageFileError(f"it holds {len(found)} images; save one per file, or call one {SCIENCE}")
     number, header = found[0]
     if header.get("BITPIX") not in TYPES:
         raise ImageFileError(f"its BITPIX is {header.get('BITPIX')}; expected one of {', '.join(map(str, TYPES))}")
     if header["NAXIS"] < 2 or min(header[f"NAXIS{axis}"] for axis in range(1, header["NAXIS"] + 1)) < 1:
         raise ImageFileError("it holds a line or nothing, no image; expected two axes or more")
     return number, header
+
+
+def _name(header: Any) -> str:
+    return str(header.get("EXTNAME", "")).strip().upper()
+
+
+def _find_errors(parts: Any, science: Any) -> NDArray[Any] | None:
+    """The standard deviation of every pixel, if the file has it beside its image: an extension of floats called ERR."""
+    sides = [science[f"NAXIS{axis}"] for axis in range(1, science["NAXIS"] + 1)]
+    for part in parts:
+        header = part.header
+        if _name(header) != ERRORS or header.get("BITPIX", 0) >= 0 or header.get("NAXIS", 0) != len(sides):
+            continue
+        if [header[f"NAXIS{axis}"] for axis in range(1, len(sides) + 1)] != sides:
+            continue
+        levels = np.array(part.data, np.float64) * _number(header, "BSCALE", 1.0)
+        known = np.isfinite(levels) & (levels > 0)
+        return np.where(known, levels, np.median(levels[known])) if known.any() else None
+    return None
 
 
 def _number(header: Any, name: str, default: float) -> float:

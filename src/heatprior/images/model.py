@@ -68,7 +68,8 @@ class ImageFile:
     `others` (…, H, W, n) are samples other than brightness, such as transparency: they are passed through. `native` is
     whatever else the format's module needs to write a complete file of the same format. `missing` are the pixels that
     the file declares invalid (NaN among floats). `multiplied_by` is the sample among `others` by which the pixels are
-    multiplied, as TIFF may have its transparency; None if by none.
+    multiplied, as TIFF may have its transparency; None if by none. `sigma` is the noise level of each pixel, if the
+    file has it.
     """
 
     path: Path
@@ -79,6 +80,7 @@ class ImageFile:
     native: object = None
     missing: Missing | None = None
     multiplied_by: int | None = None
+    sigma: NDArray[Any] | None = None
 
     @property
     def channel_axis(self) -> ChannelAxis:
@@ -109,9 +111,9 @@ class ImageFile:
         return np.dtype(np.float32 if self.pixels.dtype.itemsize < 4 else np.float64)
 
     def describe(self) -> str:
-        """Size, colour and type in a few words."""
+        """Size (width×height), colour and type in a few words."""
         shape = self.pixels.shape[:-1] if self.colour else self.pixels.shape
-        size = f"{shape[-2]}×{shape[-1]}"
+        size = f"{shape[-1]}×{shape[-2]}"
         count = f"{'×'.join(str(side) for side in shape[:-2])} images of " if self.is_stack else ""
         return f"{count}{size} pixels, {'colour' if self.colour else 'grey'}, {self.pixels.dtype}"
 
@@ -147,6 +149,7 @@ class ImageFile:
             metadata=self.metadata._replace(dpi=dpi and (factor * dpi[0], factor * dpi[1])),
             native=None,
             missing=None,
+            sigma=None,
         )
 
     def __repr__(self) -> str:
