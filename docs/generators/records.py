@@ -15,6 +15,7 @@ from typing import Any
 SCRIPTS = ("paper/evaluations", "paper/weights", "benchmarks")
 MADE_BY = ("commit", "time", "processor", "machine", "cores", "cpu_features", "python", "numba_cpu_name", "command")
 MOST_ROWS = 60
+OUT_OF_SEARCH = "---\nnosearch: true\n---"
 Rows = list[list[str]]
 
 
@@ -57,7 +58,8 @@ def page_of(path: Path, record: dict[str, Any], command: str) -> str:
     made = {key: record[key] for key in MADE_BY if record.get(key) not in (None, "", [])}
     made = ({"command": f"`{command}`"} if command else {}) | made
     rest = {key: value for key, value in record.items() if key not in MADE_BY}
-    parts = [f"# {path.stem}", f"Record: `{path}`.", _table(["made", "by"], [[k, _cell(v)] for k, v in made.items()])]
+    table = _table(["made", "by"], [[k, _cell(v)] for k, v in made.items()])
+    parts = [OUT_OF_SEARCH, f"# {path.stem}", f"Record: `{path}`.", table]
     return "\n\n".join([*parts, *_drawn(rest, 2)]) + "\n"
 
 
