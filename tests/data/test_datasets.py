@@ -140,7 +140,7 @@ def test_a_folder_gives_its_images_in_order_and_lists_what_it_skips(tmp_path):
     assert [image.dtype.name for image in found.images] == ["uint8", "uint8", "uint8", "float64"]
     assert [(file.path.name, file.reason.split(": ")[-1]) for file in found.skipped] == [
         ("empty.png", "the file is empty; get a fresh copy"),
-        ("small.tif", "2×16 pixels"),
+        ("small.tif", "16×2 pixels"),
     ]
 
 
