@@ -120,7 +120,7 @@ with-torch: $(VENV)/torch $(VENV)/installed-test
 # what deepinv imports.
 with-deepinv: with-torch
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps deepinv==0.5.0
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check einops h5py natsort
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check einops h5py natsort requests
 
 $(VENV)/torch: $(VENV)/made | same-python
 	@echo "Installing $(TORCH) into $(VENV)"
