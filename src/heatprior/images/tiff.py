@@ -285,11 +285,13 @@ def _read_converted(path: Path, pages: Sequence[Any]) -> tuple[NDArray[Any], boo
     from PIL import Image  # noqa: PLC0415 (slow to import)
 
     found, colour = [], False
+    for page in pages:  # before Pillow reads any tag; a strip without a length is the rest of the file to it
+        size = page.imagewidth * page.imagelength * 3 * len(pages)
+        check_padding(size, max(page.databytecounts, default=0) or path.stat().st_size)
     with open_image(path, "TIFF") as image, silence_stderr():
         size = image.width * image.height * 3 * len(pages)
         check_size(size, path.stat().st_size)
         for page in pages:
-            check_padding(size, max(page.databytecounts, default=0))
             image.seek(page.index)
             picture = image
             if page.photometric == Y_CB_CR and page.compression == NO_COMPRESSION:  # which Pillow misreads before 12
