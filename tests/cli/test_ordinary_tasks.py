@@ -1,6 +1,7 @@
 """The commands of ordinary tasks on ordinary files print few lines, each of which a person understands."""
 
 import runpy
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,12 @@ def test_no_task_prints_more_than_three_lines(tmp_path, monkeypatch):
         (task, f"{command} --quality fast" if command.startswith("denoise") else command)
         for task, command in script["TASKS"]
     ]
-    kept = [(task, command) for task, command in quick if "--quality fast --quality" not in command]
+    absent = tuple(suffix for suffix, package in script["NEEDS"].items() if find_spec(package) is None)
+    kept = [
+        (task, command)
+        for task, command in quick
+        if "--quality fast --quality" not in command and not any(suffix in command for suffix in absent)
+    ]
     script["tell"].__globals__["TASKS"] = kept
     assert script["tell"](said.append) == 0
     text = "\n".join(said)
