@@ -38,7 +38,7 @@ Output = Annotated[
         "--output",
         "-o",
         metavar="OUT",
-        help="Output file; a folder if there are several inputs.  [default: beside the input, photo-denoised.png]",
+        help="Output file; a folder if there are several inputs.  [default: beside the input: photo-RESULT.png]",
     ),
 ]
 Sigma = Annotated[
@@ -46,7 +46,7 @@ Sigma = Annotated[
     typer.Option(
         metavar="S",
         help="Standard deviation of the noise, in the units of the image: a number, or a file (.npy, .tif) with one "
-        "per pixel.  [default: estimated]",
+        "per pixel.  [default: estimated; inpaint: none]",
     ),
 ]
 PriorName = Annotated[

@@ -57,7 +57,7 @@ Examples:
   heatprior denoise stack.tif -o clean.tif --sigma 120 --white 4095   a 12-bit camera in 16 bits
   heatprior denoise scans -o clean --sigma 10 --compare               a folder, with pictures to look at
   heatprior denoise a.png b.jpg -o clean --quality fast               several times faster
-  heatprior denoise photo.jpg -o clean.jpg --strength 0.7             less than what is found
+  heatprior denoise photo.jpg -o clean.jpg --strength 0.7             remove less than what is found
   heatprior denoise image.npy -o clean.npy --sigma map.npy            a noise level for each pixel
   heatprior denoise cells.tif -o clean.tif --error error.tif          an error bar for each pixel
   heatprior denoise volume.ome.zarr -o clean.ome.zarr --workers 4     larger than memory
@@ -83,7 +83,7 @@ def denoise(
         typer.Option("--keep-outliers", help="Keep hot and dead pixels, as for stars that are one pixel."),
     ] = False,
     strength: Annotated[
-        float, typer.Option(metavar="F", help="Times the noise that is found: 0.5 keeps more grain, 2 is smoother.")
+        float, typer.Option(metavar="F", help="Factor on the noise level found: 0.5 keeps more grain, 2 is smoother.")
     ] = 1.0,
     quality: QualityOption = Quality.default,
     prior: Annotated[
@@ -120,7 +120,7 @@ def denoise(
         ),
     ] = None,
 ) -> None:
-    """Remove Gaussian noise from images.
+    """Remove noise from images.
 
     Results keep the type, units and metadata of the images; the suffix of OUT gives the format. Images in a folder keep
     their place below OUT. Files that cannot be denoised are reported, the rest is done, and the exit code is 1.

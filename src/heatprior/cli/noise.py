@@ -34,7 +34,7 @@ Examples:
 }
 
 
-NOISE_HELP = "Kind of noise: one level, variance = a x + b, a map, of a camera, or what fits best."
+NOISE_HELP = "Noise model: constant, affine (variance = a x + b), map, camera, or auto: whatever fits best."
 
 
 def noise(

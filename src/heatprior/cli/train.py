@@ -81,7 +81,7 @@ def train(
         typer.Option(
             metavar="|".join(trainable()),
             callback=check_kind,
-            help="One basis and its experts, or a mixture of Gaussians.  [default: patch]",
+            help="Model: experts on one orthogonal basis, or a mixture of Gaussians.  [default: patch]",
         ),
     ] = None,
     size: Annotated[
@@ -133,7 +133,7 @@ def train(
         int | None, typer.Option(metavar="N", help="Average the iterates over about N steps.  [default: 500]")
     ] = None,
     components: Annotated[int | None, typer.Option(metavar="L", help="Gaussians per expert.  [default: 125]")] = None,
-    reach: Annotated[float | None, typer.Option(metavar="R", help="Their means lie in ±R.  [default: 1.0]")] = None,
+    reach: Annotated[float | None, typer.Option(metavar="R", help="Largest mean in an expert.  [default: 1.0]")] = None,
     seed: Annotated[int | None, typer.Option(metavar="K", help="Seed of the random numbers.  [default: 0]")] = None,
     validation: Annotated[
         str | None,

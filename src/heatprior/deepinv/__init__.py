@@ -76,7 +76,7 @@ class Denoiser(deepinv.models.Denoiser):
 class NoiseEstimator(torch.nn.Module):
     """How much white noise images have, as deepinv's own estimators say it: `heatprior.estimate_sigma` of each.
 
-    A prior, by name or path, says what images are like. The result has no gradient.
+    `prior` is a name or a path. The result has no gradient.
     """
 
     def __init__(self, prior: str | PathLike[str] = "patch7") -> None:

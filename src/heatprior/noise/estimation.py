@@ -137,18 +137,19 @@ def estimate_noise(
     keep_outliers: bool = False,
     progress: Progress | None = None,
 ) -> NoiseReport:
-    """The noise of an image, as `denoise` without sigma takes it: what kind it is, how much and where.
+    """Estimate the noise of an image as `denoise` does without `sigma`: its kind, its level, and where it is.
 
     Parameters
     ----------
     image : array_like, (..., H, W)
         As in `denoise`.
     noise : {"auto", "constant", "affine", "map", "camera"}
-        One level for each channel; variance = gain · brightness + offset; a level for every window; what a camera has
-        left of its noise, one level for all channels; or "auto": the one with the most evidence, or none. Where a kind
-        cannot be told, a warning says why, and one level is taken.
+        Noise model. "constant": one level per channel; "affine": variance = gain · brightness + offset, as for photon
+        counts; "map": a level for every window; "camera": noise that a camera has processed, one level for all
+        channels; "auto": the one with the most evidence, or none. A model that cannot be fitted is replaced by
+        "constant", with a warning.
     prior : str, path or DiffusedPrior
-        Which says what images are like.
+        Prior used for the likelihood.
     channel_axis : int, optional
         As in `denoise`.
     white : float, optional
@@ -161,7 +162,7 @@ def estimate_noise(
     Returns
     -------
     NoiseReport
-        Its `.sigma` is what `denoise` takes, in the units of the image.
+        The noise found; its `.sigma` can be passed to `denoise`, and is in the units of the image.
 
     Examples
     --------

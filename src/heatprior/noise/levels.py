@@ -108,7 +108,7 @@ def estimate_sigma(
     image : array_like, (..., H, W)
         As in `denoise`. Missing (NaN), clipped, hot and dead pixels do not count.
     prior : str, path or DiffusedPrior
-        Which says what images are like.
+        Prior used for the likelihood.
     channel_axis : int, optional
         As in `denoise`.
     white : float, optional
@@ -118,7 +118,7 @@ def estimate_sigma(
     -------
     NoiseLevel
         Numbers for one image; with a channel axis, or more axes in front, arrays: one value for each channel of each
-        image. A sigma of 0 means less than `stderr`, such as in an image without any noise.
+        image. A sigma of 0 means that it is below `stderr`.
 
     Examples
     --------

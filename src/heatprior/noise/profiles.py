@@ -54,16 +54,16 @@ class StationaryNoise:
 
 @dataclass(frozen=True, eq=False)
 class NoiseProfile:
-    """The noise of a camera whose covariance is known: `measure` finds it, `denoise(…, noise=profile)` takes it.
+    """The noise of a camera, with its covariance: made by `measure`, used by `denoise(…, noise=profile)`.
 
     `save` and `load` keep it in a file.
 
     Attributes
     ----------
     channels : tuple of StationaryNoise
-        The noise of each channel, three of them for colours.
+        The noise of each channel; three channels for colours.
     scale : float
-        Their full scale, over that of their type: 1 for bright images of 8 bits.
+        Full scale of the images, relative to that of their type: 1 for 8-bit images that fill their range.
 
     Examples
     --------

@@ -36,16 +36,16 @@ SECOND_DIFFERENCE = np.outer([1.0, -2.0, 1.0], [1.0, -2.0, 1.0]) / 6.0  # keeps 
 
 @dataclass(frozen=True)
 class PoissonGaussian:
-    """Photons counted and read out: variance = gain · (x − black) + read_noise², in the units of the image.
+    """Noise of photon counts and read-out: variance = gain · (x − black) + read_noise², in the units of the image.
 
     Parameters
     ----------
     gain : float
         The value of one photon.
     read_noise : float
-        Standard deviation of what reading out adds.
+        Standard deviation of the read-out noise.
     black : float
-        The value of no photons.
+        Black level: the value of a pixel without photons.
 
     Examples
     --------

@@ -62,7 +62,7 @@ def adapt(
     Returns
     -------
     GaussianMixturePrior
-        To be given to `denoise` and `restore`.
+        The adapted prior, for `denoise` and `restore`.
 
     Examples
     --------

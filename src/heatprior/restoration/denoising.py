@@ -260,57 +260,56 @@ def denoise(
     return_error: bool = False,
     progress: Progress | None = None,
 ) -> NDArray[Any] | DenoisedWithError:
-    """Remove Gaussian noise of standard deviation `sigma` from an image; same type, shape and units as it came.
+    """Remove noise of standard deviation `sigma` from an image; type, shape and units stay the same.
 
     Parameters
     ----------
     image : array_like, (..., H, W)
-        Integers or floats: an array, a list, a masked array, a DataArray of xarray, a picture of Pillow or a tensor,
-        and the result is held as it was. It may have one more axis, `channel_axis`. Axes in front are independent
-        images. NaN and infinite pixels are missing: they have no influence, and are NaN in the result. A dask array is
-        denoised block by block when it is computed, with the same bits: see docs/large.md.
+        Integers or floats, as a numpy, masked, dask or xarray array, a list, a Pillow image or a tensor; the result is
+        of the same class. It may have one more axis, `channel_axis`. Leading axes are independent images. NaN and
+        infinite pixels are missing: they have no influence, and are NaN in the result. A dask array is denoised
+        lazily, block by block, to the same bits: see docs/large.md.
     sigma : array_like, optional
-        In the units of the image: one number, one per channel, or a map, (H, W) or of the shape of the image. Without
-        it the noise is estimated; where none is found, a warning says so, and the image is returned as it came.
+        Standard deviation of the noise in the units of the image: one number, one per channel, or a map, (H, W) or of
+        the shape of the image. Default: estimated. If no noise is found, the image is returned unchanged, with a
+        warning.
     noise : str, NoiseProfile or PoissonGaussian
-        What kind of noise is estimated, as in `estimate_noise`, which reports what was found; or the profile of a
-        camera. Correlated noise is exact for mixtures; other priors take it for white noise of the same strength. Or
-        the gain and the read noise of counted photons, whose noise is made white first, as where it is found so.
+        The noise model to estimate, as in `estimate_noise`; or the measured covariance of a camera's noise, which
+        mixtures treat exactly and other priors as white noise of the same strength; or the gain and read noise of
+        photon counts, which are variance-stabilised first.
     quality : {"default", "fast", "best"}
-        Speed/quality preset; docs/quality.md says what they take and give.
+        Speed/quality preset: see docs/quality.md.
     prior : str, path or DiffusedPrior, optional
-        The name of a shipped prior, the path of one, or any `DiffusedPrior` on square patches or on whole images
-        (`ImagePrior`), instead of the one that belongs to the quality.
+        Name of a shipped prior, path of a prior file, or any `DiffusedPrior` on square patches or on whole images
+        (`ImagePrior`). Default: that of the quality preset.
     steps : 1, optional
         One step of empirical Bayes at one scale, as in the paper, instead of half-quadratic splitting at several.
     channel_axis : int, optional
-        Three channels are colours, decorrelated by an orthogonal mix. (Where their noise levels differ, the noise of
-        the mixed channels is correlated; each gets its right variance, and the correlation is ignored.) A fourth that
-        is transparency, most of it opaque or clear, stays as it is. Any other number of channels: each by itself. A
-        stack whose last axis is 3 or 4 long looks like colours: give () if it has none.
+        Axis of the channels. Three channels are colours, decorrelated by an orthogonal mix. (If their noise levels
+        differ, the noise of the mixed channels is correlated; each gets its right variance, and the correlation is
+        ignored.) A fourth that is transparency, most of it opaque or clear, is kept. Any other number of channels are
+        denoised independently. Pass () for a stack without channels whose last axis has length 3 or 4.
     white : float, optional
-        The value that stands for full scale, which the prior needs to know: 255, 65535 or 1.0 by type or, where the
-        image does not fill that, found from its range, one for all images of a stack.
+        Full scale, the value that the prior takes for white. Default: 255, 65535 or 1.0 by type if the image fills
+        that range, otherwise found from its values, one for all images of a stack.
     strength : float
-        Times what was found of the noise: less keeps more of the grain, more is smoother, even where none was found.
+        Factor on the noise level: below 1 keeps more grain, above 1 is smoother, even where no noise was found.
     keep_outliers : bool
-        Hot and dead pixels, isolated and far beyond their surroundings, and dead lines are filled in from their
-        neighbours first, offsets of columns and rows removed, and all that is reported, unless this is true: for stars
-        that are one pixel.
+        Keep isolated bright or dark pixels, such as stars of one pixel. By default hot and dead pixels and lines are
+        filled in from their neighbours first, offsets of columns and rows are removed, and both are reported.
     dtype : data type, optional
-        Of the result: np.float32, say, for counts whose means are no whole numbers. Default: that of the image.
+        Type of the result, such as np.float32 for photon counts. Default: that of the image.
     return_error : bool
-        Return a `DenoisedWithError`, which takes twice the time.
+        Return a `DenoisedWithError`, with an error bar for each pixel; takes twice the time.
     progress : callable, optional
         Called with the fraction done, 0 to 1.
 
     Returns
     -------
     ndarray or DenoisedWithError
-        The image, of the type, shape and units of `image`: integers are rounded and clipped to their type, floats are
-        not clipped. Inside, all is float32. With `return_error`, that is `.pixels`, beside the standard deviation of
-        what is wrong with each of them, `.error`, the PSNR that they should have, `.predicted`, and the noise found,
-        `.noise`.
+        The denoised image, of the type, shape and units of `image`: integers are rounded and clipped to their type,
+        floats are not clipped. Computed in float32. With `return_error`, an object with the image `.pixels`, the
+        standard error of each pixel `.error`, the predicted PSNR `.predicted`, and the noise `.noise`.
 
     Examples
     --------

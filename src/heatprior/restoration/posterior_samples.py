@@ -54,11 +54,11 @@ def posterior_samples(
     image : array_like, (H, W)
         A grey image, as in `denoise`.
     sigma : float
-        The standard deviation of its noise, in its units.
+        Standard deviation of the noise, in the units of the image.
     count : int
-        How many draws.
+        Number of draws.
     prior : str, path or DiffusedPrior
-        One of patches, a mixture, or a wavelet prior.
+        A prior of patches, a mixture, or a wavelet prior.
     rng : numpy.random.Generator
         Random number generator.
     white : float, optional

@@ -46,23 +46,23 @@ def restore(
     Parameters
     ----------
     y : array_like
-        What the operator gave. NaN are data that were not measured. For `Blur`, `Mask` and `Downsample` it is an image
-        as in `denoise`: of any type, with axes in front or a `channel_axis`. Else it is an array of as many numbers as
-        A gives, complex if A is.
+        The data. NaN marks data that were not measured. For `Blur`, `Mask` and `Downsample` it is an image as in
+        `denoise`: of any type, with leading axes or a `channel_axis`. Otherwise an array of the size of A's range,
+        complex if A is.
     operator : an operator of `hp.operators`, or any linear operator
-        A: Blur, Mask, Downsample, Fourier, or anything that `scipy.sparse.linalg.aslinearoperator` takes: (data,
-        pixels) of an image of this `shape`, row by row. Its adjoint is tested first, and refused if wrong.
+        A: Blur, Mask, Downsample, Fourier, or anything that `scipy.sparse.linalg.aslinearoperator` takes, of shape
+        (data, pixels), with the pixels of an image of this `shape` row by row. Its adjoint is tested first.
     sigma : array_like, optional
-        A number, one per channel, or of the shape of y; in the units of y, and of the real and of the imaginary part if
-        there are two. Where y is an image it is estimated if it is left out.
+        Standard deviation of the noise in the units of y (of the real and of the imaginary part, if complex): a
+        number, one per channel, or of the shape of y. Default: estimated, if y is an image.
     prior : str, path or DiffusedPrior
         As in `denoise`.
     shape : (int, int), optional
-        Height and width of the image, where the operator does not tell.
+        Height and width of the image, if the operator does not imply them.
     channel_axis : int, optional
-        Of y, if that is an image: every channel is restored.
+        Axis of the channels of y, if that is an image; each is restored.
     white : float, optional
-        The value that stands for full scale of the image: as in `denoise` if y is an image, else 1.0.
+        Full scale of the image: as in `denoise` if y is an image, otherwise 1.0.
     report : callable, optional
         Called with a `RestoringStep` after each step, which takes a little longer.
     progress : callable, optional
@@ -71,7 +71,7 @@ def restore(
     Returns
     -------
     ndarray
-        The image: of the type of y if that is one, else (H, W). Where AᵀA is a multiple of the identity, Aᵀy is the
+        The image, of the type of y if that is one, otherwise (H, W). If AᵀA is a multiple of the identity, Aᵀy is the
         image with white noise, and is denoised as by `denoise`.
 
     Examples

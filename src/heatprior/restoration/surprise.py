@@ -92,11 +92,11 @@ def surprise(
     Parameters
     ----------
     image : array_like, (H, W)
-        A grey image, as in `denoise`. At most some thousand patches, spread evenly, are looked at.
+        A grey image, as in `denoise`. A few thousand patches, spread evenly, are examined.
     sigma : float
-        In the units of the image.
+        Standard deviation of the noise, in the units of the image.
     prior : str, path or DiffusedPrior
-        One with a table of what photographs give on its card, as the shipped `mixture` has.
+        A prior whose card has the statistics of photographs, as that of the shipped `mixture`.
     white : float, optional
         As in `denoise`.
 

@@ -140,15 +140,15 @@ def seen_through(cyclic: Measurement, window: Window, inside: Window) -> Measure
 
 @dataclass(frozen=True, eq=False)
 class Blur:
-    """y = k ∗ x: each pixel of y is a weighted sum of those around it in x, weights being the kernel turned by 180°.
+    """y = k ∗ x: convolution with a point spread function.
 
     Parameters
     ----------
     kernel : array_like, (h, w)
-        A point spread function: what one bright pixel becomes; its middle is pixel (h // 2, w // 2).
+        The point spread function, the image of a single bright pixel; its centre is pixel (h // 2, w // 2).
     edges : {"unknown", "cyclic"}
-        Unknown: y has seen pixels beyond its edges that nobody knows; they are estimated and cut off. Cyclic: images go
-        on periodically, as in many experiments and in no photograph.
+        "unknown": pixels beyond the edges of y have contributed to it; they are estimated, and cut off at the end.
+        "cyclic": images are periodic.
 
     Examples
     --------
@@ -213,11 +213,11 @@ class Downsample:
     Parameters
     ----------
     factor : int
-        Pixels of x, in either direction, for one of y.
+        Pixels of x for one of y, in either direction.
     kernel : array_like, (h, w), or "bicubic"
-        The antialiased reduction of most programs, or an array, of sum one as a rule. A pixel of y lies in the middle
-        of the factor×factor pixels that it stands for, and so does the kernel where it can: where factor and kernel are
-        not both even or both odd, it lies half a pixel further up and left.
+        "bicubic", the antialiased reduction of most programs, or an array, usually of sum one. A pixel of y is at the
+        centre of its factor×factor pixels, and so is the kernel; if factor and kernel are not both even or both odd, it
+        is half a pixel further up and left.
     edges : {"unknown", "cyclic"}
         As for `Blur`.
 

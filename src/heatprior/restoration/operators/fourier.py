@@ -18,14 +18,13 @@ from heatprior.restoration.operators.measurement import Data, Measurement, as_se
 class Fourier:
     """y = m · (orthonormal Fourier transform of x).
 
-    Mask and data are in the order of `numpy.fft.fft2`, the constant first; y is of no account where nothing was seen.
-    `sigma` is that of the real and of the imaginary part. The image is real: each frequency tells of its mirror image
-    too.
+    Mask and data are in the order of `numpy.fft.fft2`, zero frequency first; y is ignored outside the mask. `sigma` is
+    that of the real and of the imaginary part. The image is real, so each frequency also determines its mirror image.
 
     Parameters
     ----------
     mask : array_like, (H, W)
-        True, or not zero, where a frequency was seen.
+        True, or non-zero, where a frequency was measured.
 
     Examples
     --------

@@ -16,12 +16,12 @@ from heatprior.restoration.operators.measurement import Data, Measurement, as_se
 
 @dataclass(frozen=True, eq=False)
 class Mask:
-    """y = m x: some pixels were seen; y is of no account elsewhere.
+    """y = m x: only the pixels in the mask were observed; other values of y are ignored.
 
     Parameters
     ----------
     mask : array_like, (H, W)
-        True, or not zero, where a pixel was seen.
+        True, or non-zero, where a pixel was observed.
 
     Examples
     --------
