@@ -9,8 +9,7 @@ from heatprior.arrays import FloatArray
 from heatprior.border.entry import enter
 from heatprior.border.pixels import in_unit_range
 from heatprior.noise import levels
-from heatprior.noise.levels import clipping, likelihood_of, noise_level, without_gaps
-from heatprior.noise.maps import WINDOW, local_levels, to_pixels
+from heatprior.noise.levels import WINDOW, clipping, likelihood_of, local_levels, noise_level, to_pixels, without_gaps
 from heatprior.zoo import as_prior
 
 

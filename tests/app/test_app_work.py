@@ -35,7 +35,7 @@ def test_an_estimate_is_cancelled_between_its_parts(monkeypatch, tmp_path, last,
     np.save(tmp_path / "a.npy", (96 + 32 * np.sin(np.arange(64) / 9) + noise).astype(np.uint8))
     picture = OpenedPicture("p", tmp_path / "a.npy", "a.npy")
     looked = []
-    monkeypatch.setattr("heatprior.app.work.doubts_of", lambda *_: looked.append("doubts") or [])
+    monkeypatch.setattr(estimation, "doubts_of", lambda *_: looked.append("doubts") or [])
     level, decide = estimation.channel_noise, estimation.decide
     monkeypatch.setattr(estimation, "decide", lambda *given: looked.append("decision") or decide(*given))
     monkeypatch.setattr(estimation, "channel_noise", lambda *given: looked.append("level") or level(*given))

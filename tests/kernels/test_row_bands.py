@@ -12,7 +12,8 @@ def collect(patches, shape, size, **options):
     """The average of patches (..., (H − size + 1)(W − size + 1), size²), by bands."""
     grid = patches.reshape(*patches.shape[:-2], shape[0] - size + 1, shape[1] - size + 1, size, size)
 
-    def sum_of_changes(start, end):
+    def sum_of_changes(band):
+        start, end = band.start, band.stop
         total = np.zeros((*patches.shape[:-2], end - start + size - 1, shape[1]), np.float32)
         for row in range(start, end):
             for column in range(grid.shape[-3]):
@@ -38,9 +39,9 @@ def test_bands_give_the_average_over_all_patches(height, size, at_once, stretch)
 def test_bands_begin_where_their_edges_say(stretch):
     begun = []
 
-    def sum_of_changes(start, end):
-        begun.append((start, end))
-        return np.zeros((end - start + 6, 9), np.float32)
+    def sum_of_changes(band):
+        begun.append((band.start, band.stop))
+        return np.zeros((len(band) + 6, 9), np.float32)
 
     average_by_bands(np.zeros((5 * BAND + 3, 9), np.float32), 7, sum_of_changes, stretch=stretch)
     edges = edges_of_bands(5 * BAND + 3, 7, stretch)

@@ -8,7 +8,7 @@ from synthetic import landscape
 
 import heatprior as hp
 from heatprior.data.trials import psnr
-from heatprior.noise.doubts import doubts, one_of_each
+from heatprior.noise.channel_noise import doubts, one_of_each
 
 SHAPE = (192, 256)
 RNG = np.random.default_rng(0)

@@ -5,7 +5,7 @@ import pytest
 import skimage.data
 
 import heatprior as hp
-from heatprior.noise.floors import log_sigma_at_floor, may_be_whole_counts
+from heatprior.noise.photon_noise import log_sigma_at_floor, may_be_whole_counts
 
 SCENE = skimage.data.camera()[100:292, 150:342] / 255.0
 

@@ -14,7 +14,8 @@ from synthetic import folder_of_images
 
 from heatprior import ImageFileError, InvalidInputError
 from heatprior.images import image_files, read_grey
-from heatprior.restoration.evaluation import TrialResult, evaluate, limited_threads, quality, summarise
+from heatprior.kernels.threads import limit_threads
+from heatprior.restoration.evaluation import TrialResult, evaluate, quality, summarise
 
 
 @pytest.fixture
@@ -82,7 +83,7 @@ def test_it_runs_in_one_thread_and_gives_the_others_back(files: list[Path]):
     assert numba.get_num_threads() == before
 
     def fail() -> None:
-        with limited_threads(1):
+        with limit_threads(1):
             raise RuntimeError
 
     with pytest.raises(RuntimeError):
@@ -120,5 +121,5 @@ def test_images_that_cannot_be_measured_are_refused(tmp_path: Path):
 
 
 def test_threads_beyond_the_cores_are_refused():
-    with pytest.raises(InvalidInputError, match="expected 1 or more"), limited_threads(10**6):
+    with pytest.raises(InvalidInputError, match="expected 1 or more"), limit_threads(10**6):
         pass

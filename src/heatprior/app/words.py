@@ -8,7 +8,7 @@ import numpy as np
 
 from heatprior.app.pictures import FrameNoise
 from heatprior.display import format_full_scale, format_level
-from heatprior.noise.doubts import NINETY
+from heatprior.noise.channel_noise import NINETY
 
 COLOURS = ("red", "green", "blue")
 

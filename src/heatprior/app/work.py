@@ -7,6 +7,7 @@ import shlex
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,13 +17,11 @@ from numpy.typing import NDArray
 from heatprior.app.pictures import FrameNoise, OpenedPicture
 from heatprior.app.words import describe_noise
 from heatprior.arrays import FloatArray
-from heatprior.border.pixels import as_channels, in_unit_range
 from heatprior.errors import InvalidInputError
 from heatprior.images import ImageFile, name_result, read_grey
 from heatprior.kernels.patches import Progress, span_of
-from heatprior.noise.channel_noise import doubts_of
-from heatprior.noise.doubts import one_of_each
-from heatprior.noise.estimation import estimate_noise
+from heatprior.noise.channel_noise import one_of_each
+from heatprior.noise.estimation import estimate_noise, find_doubts
 from heatprior.restoration.denoising import STRENGTHS, denoise
 from heatprior.restoration.operators.convolution import Blur, Downsample, gaussian_kernel, motion_kernel
 from heatprior.restoration.predicted_psnr import PredictedPsnr
@@ -35,7 +34,6 @@ MASK = "mask.png"  # what a person painted, beside the picture in the temporary 
 WIDEST = 20.0  # pixels: standard deviation of a Gaussian blur
 LONGEST = 100.0  # pixels of a motion
 FACTORS = (2, 3, 4)
-PATCH = 7  # pixels along the side of the patches that tell the noise
 UNSURE = 1.0  # dB: predictions with a larger error are not shown
 ESTIMATING = 0.8  # of the time, when doubts are looked for
 
@@ -216,13 +214,9 @@ def estimate_picture(picture: OpenedPicture, number: int, progress: Progress) ->
         channel_axis=picture.channel_axis,
         progress=span_of(progress, 0.0, ESTIMATING),
     )
-    found: list[str] = []
-    channels = as_channels(frame, picture.channel_axis)
-    for done, (channel, pixels) in enumerate(zip(report.channels, channels, strict=True)):
-        progress(ESTIMATING + (1.0 - ESTIMATING) * done / len(channels))
-        found += doubts_of(channel, in_unit_range(pixels, report.white), PATCH, report.white)
+    found = find_doubts(report, frame, picture.channel_axis, done=span_of(progress, ESTIMATING, 1.0))
     progress(1.0)
-    noise = FrameNoise(report, from_part=False, doubts=tuple(one_of_each(found)))
+    noise = FrameNoise(report, from_part=False, doubts=tuple(one_of_each(list(chain.from_iterable(found)))))
     picture.noise[number] = noise
     return {"noise": describe_noise(noise)}
 

@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from heatprior.arrays import ChannelAxis, FloatArray
-from heatprior.border.containers import unwrap
 from heatprior.border.gaps import with_all_or_no_channel_missing
 from heatprior.border.pixels import (
     ALONE,
@@ -26,6 +25,7 @@ from heatprior.border.pixels import (
     integer_limits,
     is_alpha,
     mix_channels,
+    unwrap,
     warn_of_unlikely_units,
 )
 from heatprior.border.scale import full_scale

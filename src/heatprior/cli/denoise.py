@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -47,7 +48,6 @@ if TYPE_CHECKING:
     from heatprior.restoration.predicted_psnr import PredictedPsnr
     from heatprior.restoration.surprise import Surprise
 
-PATCH = 7  # pixels along the side of the patches by which noise is estimated
 STORE_FILES = ("zarr.json", ".zgroup", ".zarray", ".zattrs")
 EXAMPLES = {
     "denoise": """\b
@@ -228,7 +228,9 @@ def denoise_file(job: Job, progress: Progress | None, request: Request) -> str:
     if surprise is not None and surprise.reason:
         warned.append(f"{surprise.reason}; errors may be larger")
     if result.noise is not None and not warned:
-        warned += _find_doubts(image, result.noise)
+        from heatprior.noise.estimation import find_doubts
+
+        warned += chain.from_iterable(find_doubts(result.noise, image.values(), image.channel_axis))
     report_warning(job.source, warned)
     if request.compare:
         _draw(image, result, None if surprise is None else surprise.p, picture_beside(job.target))
@@ -276,20 +278,6 @@ def _describe_rest(result: Result, request: Request, *, from_file: bool) -> str:
     if result.predicted is not None and isfinite(result.predicted.psnr):
         words += f"; expected PSNR {result.predicted.psnr:.1f} ± {result.predicted.stderr:.1f} dB"
     return words
-
-
-def _find_doubts(image: ImageFile, report: NoiseReport) -> list[str]:
-    """What makes the estimated noise doubtful, channel by channel."""
-    from heatprior.border.pixels import as_channels, in_unit_range
-    from heatprior.noise.channel_noise import doubts_of
-
-    channels = as_channels(image.values(), image.channel_axis)
-    flat = channels.reshape(-1, *channels.shape[-2:])
-    return [
-        doubt
-        for channel, pixels in zip(report.channels, flat, strict=True)
-        for doubt in doubts_of(channel, in_unit_range(pixels, report.white), PATCH, report.white)
-    ]
 
 
 def _describe_noise(report: NoiseReport, strength: float) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -102,10 +103,9 @@ def _check_outputs(output: Path | None, picture: Path | None, read: list[Path], 
 def _estimate_file(path: Path, kind: str, prior: Any, white: float | None, picture: Path | None) -> dict[str, Any]:
     """Estimate, print and draw the noise of one image; returns its entry in the JSON."""
     from heatprior import estimate_noise
-    from heatprior.border.pixels import as_channels, in_unit_range
     from heatprior.errors import InvalidInputError
     from heatprior.images import read_image
-    from heatprior.noise.channel_noise import doubts_of
+    from heatprior.noise.estimation import find_doubts
 
     if path.is_dir():
         raise InvalidInputError(f"{path} is a folder; give its images")
@@ -115,14 +115,10 @@ def _estimate_file(path: Path, kind: str, prior: Any, white: float | None, pictu
             report = estimate_noise(image.values(), kind, prior=prior, channel_axis=image.channel_axis, white=white)
     except InvalidInputError as error:
         raise InvalidInputError(f"cannot estimate the noise of {path}: {error}") from error
-    channels = as_channels(image.values(), image.channel_axis)
-    flat = channels.reshape(-1, *channels.shape[-2:])
-    found = []
-    for channel, pixels in zip(report.channels, flat, strict=True):
-        numbers = summarise(channel, report.white)
-        numbers["doubts"] = doubts_of(channel, in_unit_range(pixels, report.white), prior.patch_shape[0], report.white)
-        warned += numbers["doubts"]
-        found.append(numbers)
+    doubts = find_doubts(report, image.values(), image.channel_axis, prior.patch_shape[0])
+    warned += chain.from_iterable(doubts)
+    pairs = zip(report.channels, doubts, strict=True)
+    found = [{**summarise(channel, report.white), "doubts": own} for channel, own in pairs]
     typer.echo("; ".join([f"{path}: {describe(report)}", *filter(None, [str(report.defects)])]))
     report_warning(path, warned)
     if picture is not None:
@@ -163,7 +159,7 @@ def summarise(channel: ChannelNoise, white: float) -> dict[str, Any]:
     """The noise of a channel as numbers for the JSON, in the units of the image."""
     import numpy as np
 
-    from heatprior.noise.doubts import NINETY
+    from heatprior.noise.channel_noise import NINETY
 
     sigma, stderr = (value * white for value in channel.level)
     misfit = channel.model_error * white

@@ -94,7 +94,8 @@ def average_changes(
     constant = np.full((1, 1), tables.lowest, np.float32)
     words, units = _pack(tables.lines[:, 0])
 
-    def sum_of_changes(start: int, end: int) -> FloatArray:
+    def sum_of_changes(band: range) -> FloatArray:
+        start, end = band.start, band.stop
         places = all_rows[(all_rows >= start) & (all_rows < end)] - start, columns
         noise = constant if sigmas is None else np.ascontiguousarray(sigmas(start, end)[np.ix_(*places)], np.float32)
         total = np.zeros((end - start + size - 1, image.shape[1]), np.float32)

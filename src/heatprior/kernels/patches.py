@@ -31,9 +31,9 @@ AT_ONCE = 16  # bands between two waits for all threads
 
 LEAST_COUNT = 1e-30  # of a pixel of a piece that no patch holds: its change is nothing
 
-# First and end row of patches → sum of their changes (rows + b − 1, W); or, where patches count differently, (2, …):
-# that of changes times weights, and that of the weights.
-SumOfChanges = Callable[[int, int], FloatArray]
+# Rows of patches → sum of their changes (rows + b − 1, W); or, where patches count differently, (2, …): that of changes
+# times weights, and that of the weights.
+SumOfChanges = Callable[[range], FloatArray]
 Progress = Callable[[float], object]  # called with the fraction done
 
 
@@ -110,7 +110,7 @@ def average_by_bands(
 ) -> FloatArray:
     """Add to an image (H, W) in float32 the mean of the changes over the patches that hold a pixel: a new image.
 
-    Patches are those on the `grid`; first and end row of `sum_of_changes` count all rows, on the grid or not.
+    Patches are those on the `grid`; the rows of `sum_of_changes` count all of them, on the grid or not.
     Bands are `stretch` times as high as otherwise.
     """
     height, width = image.shape
@@ -124,7 +124,7 @@ def average_by_bands(
     starts = range(0, end, band)
     for first in range(0, len(starts), at_once):
         group = starts[first : first + at_once]
-        sums = for_each(lambda start: sum_of_changes(start, min(start + band, end)), group)
+        sums = for_each(sum_of_changes, [range(start, min(start + band, end)) for start in group])
         for total in sums:
             total[..., :shared, :] += carried
             carried = total[..., total.shape[-2] - shared :, :]

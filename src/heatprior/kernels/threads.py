@@ -16,9 +16,10 @@ from functools import cache
 from threading import current_thread, get_native_id, local
 from typing import Any, TypeVar
 
-from numba import get_num_threads
+from numba import get_num_threads, set_num_threads
 from threadpoolctl import ThreadpoolController
 
+from heatprior.errors import InvalidInputError
 from heatprior.locks import thread_lock
 from heatprior.scipy_subset import extension
 
@@ -144,6 +145,21 @@ def products_in_one_thread() -> Iterator[None]:
                 for library in _controlled():  # the last to leave need not be the first that came
                     library.clear_controlling_thread(force=True)
                 _Limit.undo()
+
+
+@contextmanager
+def limit_threads(threads: int) -> Iterator[None]:
+    """Limit what this thread begins to so many threads, each with one of the BLAS."""
+    before = _threads()
+    try:
+        set_num_threads(threads)
+    except ValueError as error:
+        raise InvalidInputError(f"threads is {threads}; expected 1 or more, at most the number of cores") from error
+    try:
+        with products_in_one_thread():
+            yield
+    finally:
+        set_num_threads(before)
 
 
 @cache

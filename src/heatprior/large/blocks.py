@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
@@ -15,7 +13,7 @@ from heatprior.arrays import FloatArray
 from heatprior.border.entry import Entered, Group, Index, Result, as_type, noise_of_levels
 from heatprior.border.gaps import Window
 from heatprior.border.pixels import as_pixels, in_unit_range
-from heatprior.kernels.threads import products_in_one_thread
+from heatprior.kernels.threads import limit_threads
 from heatprior.noise.defects import REACH, Rule, find_isolated
 from heatprior.noise_value import Noise
 from heatprior.restoration.pipeline import Pipeline
@@ -90,7 +88,7 @@ def denoise_block(
     noises = levels.noises(pixels.shape, white)
 
     result = Result(entered, inside=inside)
-    with one_thread():
+    with limit_threads(1):  # a scheduler runs several blocks at a time
         for group in entered.groups():
             own = {(*group.image, c): noises[_place(group, c, in_colour=in_colour)] for c in group.channels}
             found = zip(entered.planes(group, whole=False), entered.noises_of_planes(group, own), strict=True)
@@ -116,18 +114,6 @@ def _fill_outliers(pixels: NDArray[Any], rules: Sequence[Rule], white: float, *,
 def _place(group: Group, channel: int, *, in_colour: bool) -> Index:
     """Of a channel among (..., channels): where channels are images by themselves, they are in front."""
     return (*group.image, channel) if in_colour else (*group.image[1:], group.image[0])
-
-
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """Hold kernels and matrix products of this thread to one thread: a scheduler runs several tasks at a time."""
-    before = numba.get_num_threads()
-    numba.set_num_threads(1)
-    try:
-        with products_in_one_thread():
-            yield
-    finally:
-        numba.set_num_threads(before)
 
 
 def check_local(pipeline: Pipeline) -> None:

@@ -20,7 +20,8 @@ import numpy as np
 from heatprior.border.pixels import type_white
 from heatprior.errors import ImageFileError, InvalidInputError, OutputFileError
 from heatprior.files import claim, keep_apart, location, release, working_folder
-from heatprior.large.blocks import Levels, check_local, denoise_block, one_thread, reads_of_block
+from heatprior.kernels.threads import limit_threads
+from heatprior.large.blocks import Levels, check_local, denoise_block, reads_of_block
 from heatprior.large.samples import full_scale_of_squares, noise_of_squares, squares_of_channel
 from heatprior.large.stores import (
     Image,
@@ -284,7 +285,7 @@ def warm_up(settings: Settings) -> None:
     side = 256  # which holds some scales
     pipeline = settings.pipeline(settings.find_prior(), (side, side))
     noisy = np.random.default_rng(0).normal(0.5, 0.1, (1, side, side)).astype(np.float32)
-    with one_thread():
+    with limit_threads(1):
         denoise_block(noisy, Levels(np.asarray(0.1)), pipeline, (slice(0, side), slice(0, side)), white=1.0)
 
 

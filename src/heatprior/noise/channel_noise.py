@@ -7,19 +7,29 @@ by how much more it errs since photographs are not quite what the prior says.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from heatprior.arrays import FloatArray
-from heatprior.display import describe_fields
+from heatprior.display import describe_fields, format_level
 from heatprior.kernels.patches import Progress
-from heatprior.noise import affine
-from heatprior.noise.affine import Affine, fit_affine
-from heatprior.noise.doubts import doubts, too_weak
-from heatprior.noise.floors import holds_counts, whole_counts
-from heatprior.noise.levels import Estimate, clipping, likelihood_of, model_error, noise_level, without_gaps
+from heatprior.noise import photon_noise
+from heatprior.noise.levels import (
+    Estimate,
+    LocalLevels,
+    clipping,
+    likelihood_of,
+    local_levels,
+    model_error,
+    noise_level,
+    to_pixels,
+    without_gaps,
+)
 from heatprior.noise.likelihood import (
+    CLEAR,
     OCTAVES,
     Blocks,
     Clipped,
@@ -30,12 +40,20 @@ from heatprior.noise.likelihood import (
     values_at,
     weak_directions,
 )
-from heatprior.noise.maps import LocalLevels, local_levels, to_pixels
+from heatprior.noise.photon_noise import Affine, fit_affine, holds_counts, whole_counts
 from heatprior.noise.stabilisation import PoissonGaussian, split_line
 from heatprior.priors.protocol import NoiseLikelihood, Prior, denoise_once
 
 LEVEL_PART, LOCAL_PART = 0.3, 0.85  # of the time, when one level is known, and when the map is
 FEWEST_PATCHES = 144  # with fewer, only one level can be estimated
+
+# Where the model of white noise does not hold: clipped, quantised or too weak.
+MANY_CLIPPED = 0.02  # of the pixels
+ENOUGH = 0.25  # of the patches, not clipped
+COARSE = 0.5  # times the step between grey levels: noise weaker than this
+FEW_VALUES = 4096  # with more distinct values than this, quantisation is not looked for
+NINETY = 1.645  # standard errors: the interval that holds the truth in 90 of 100 cases
+NUMBER = re.compile(r"\d+(\.\d+)?")
 
 
 @dataclass(frozen=True)
@@ -55,7 +73,7 @@ class ChannelNoise:
 
 
 def doubts_of(channel: ChannelNoise, image: FloatArray, size: int, white: float) -> list[str]:
-    """What speaks against what was found in a grey image (H, W) scaled to [0, 1] by `white`; see doubts.py."""
+    """What speaks against what was found in a grey image (H, W) scaled to [0, 1] by `white`."""
     if channel.model in ("none", "camera"):  # that was decided by what is there, whatever it is
         return []
     weak = too_weak(channel.level.sigma, float(np.hypot(channel.level.stderr, channel.model_error)), white)
@@ -118,7 +136,7 @@ def _local_and_line(
     stride = stride_for(likelihood, image.shape)
     usable = usable_patches(image, likelihood.size, stride, clipped, level.sigma)
     chosen = weak_directions(likelihood.directions, level.sigma)
-    wide = block_densities(likelihood, whole, local.log_sigmas, chosen, usable, stride, affine.BLOCK)
+    wide = block_densities(likelihood, whole, local.log_sigmas, chosen, usable, stride, photon_noise.BLOCK)
     return local, fit_affine(local.log_sigmas, wide, float(np.log(level.sigma)), local.repeated, misfit), wide
 
 
@@ -157,3 +175,52 @@ def _evidence(local: LocalLevels, line: Affine | None, misfit: float) -> dict[st
         evidence["affine"] = likelihood(line.log_sigma(local.blocks.means[used])) - constant - each
     evidence["map"] = likelihood(local.log_sigma[used]) - constant - (local.parameters - 1.0) * each
     return evidence
+
+
+def doubts(image: FloatArray, sigma: float, size: int, white: float = 1.0) -> list[str]:
+    """What speaks against `sigma`, the estimate for a grey image (H, W) scaled to [0, 1] by patches of this size.
+
+    It is said in the units of an image of this full scale (`white`), with what to do about it.
+    """
+    found = [_clipped(image, sigma, size), _quantised(image, sigma, white)]
+    return [doubt for doubt in found if doubt]
+
+
+def one_of_each(found: Sequence[str]) -> list[str]:
+    """Of doubts that differ in a figure alone, as those of several channels do, the first."""
+    kinds: dict[str, str] = {}
+    for doubt in found:
+        kinds.setdefault(NUMBER.sub("#", doubt), doubt)
+    return list(kinds.values())
+
+
+def too_weak(sigma: float, error: float, white: float = 1.0) -> str:
+    """Whether an estimate with this standard error might as well be zero."""
+    highest = sigma + NINETY * error
+    if sigma > NINETY * error:
+        return ""
+    return f"noise below {format_level(highest * white)} looks like fine texture; if detail is lost, lower the strength"
+
+
+def _clipped(image: FloatArray, sigma: float, size: int) -> str:
+    """Whether so much is black or white that what is left may tell too little; less than that does no harm."""
+    ends = clipping(image)
+    cut = sum(np.count_nonzero(image == end) for end in set(ends) if np.isfinite(end))
+    part = cut / np.count_nonzero(np.isfinite(image))
+    if part < MANY_CLIPPED or part == 1.0:
+        return ""
+    clear = usable_patches(image, size, 1, ends, CLEAR[1] / CLEAR[0] * sigma).mean()
+    if clear > ENOUGH:
+        return ""
+    return f"{part:.0%} of the pixels are clipped, black or white; if noise is left, raise the strength"
+
+
+def _quantised(image: FloatArray, sigma: float, white: float) -> str:
+    values = np.unique(image[np.isfinite(image)])
+    if not 1 < len(values) <= FEW_VALUES:
+        return ""
+    step = float(np.diff(values).min())
+    if sigma >= COARSE * step:
+        return ""
+    apart = format_level(step * white)
+    return f"grey levels are {apart} apart, which hides the noise; if bands or grain are left, raise the strength"

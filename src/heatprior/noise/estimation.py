@@ -17,25 +17,24 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from heatprior.arrays import ChannelAxis, FloatArray
-from heatprior.border.containers import unwrap
 from heatprior.border.entry import Entered, Group, enter
 from heatprior.border.gaps import with_all_or_no_channel_missing
-from heatprior.border.pixels import as_channels, in_unit_range, room_of, type_white
+from heatprior.border.pixels import as_channels, in_unit_range, room_of, type_white, unwrap
 from heatprior.display import as_html, format_full_scale, format_level
 from heatprior.errors import InvalidInputError
 from heatprior.kernels.patches import Progress, part_of, span_of
-from heatprior.noise.channel_noise import ChannelNoise, channel_noise, why_constant
+from heatprior.noise.channel_noise import ChannelNoise, channel_noise, doubts_of, why_constant
 from heatprior.noise.decision import Decision, decide
 from heatprior.noise.defects import NO_DEFECTS, Defects, holds_mosaic, join_mosaic, mend, split_mosaic
-from heatprior.noise.floors import may_be_whole_counts, whole_counts
-from heatprior.noise.levels import Estimate, check_holds_patches, likelihood_of
+from heatprior.noise.levels import Estimate, check_holds_patches, likelihood_of, to_pixels
 from heatprior.noise.likelihood import OCTAVES, check_in_range
-from heatprior.noise.maps import to_pixels
+from heatprior.noise.photon_noise import may_be_whole_counts, whole_counts
 from heatprior.priors.protocol import DiffusedPrior, Prior
 from heatprior.zoo import as_prior
 
 KINDS = ("constant", "affine", "map", "camera")  # that may be asked for; "auto" may find "none" as well
 DECIDING_PART, LEVEL_PART = 0.1, 0.2  # of the time, when it is decided, and when noise is known to be white
+SIZE = 7  # pixels along the side of the patches of the usual prior
 GRAINY = 0.04  # of full scale, as indoors
 SAME_IN_COLOURS = float(np.sqrt(3.0))  # times the noise of a channel, where it is the same in all three: not averaged
 
@@ -274,6 +273,19 @@ def check_kind(noise: str) -> None:
     """Refuse what is no kind of noise."""
     if noise not in ("auto", *KINDS):
         raise InvalidInputError(f"noise is {noise!r}; expected 'auto', {', '.join(map(repr, KINDS))}")
+
+
+def find_doubts(
+    report: NoiseReport, image: NDArray[Any], channel_axis: ChannelAxis, size: int = SIZE, done: Progress | None = None
+) -> list[list[str]]:
+    """What makes the noise that was found doubtful, channel by channel; `size` is that of the prior's patches."""
+    channels = as_channels(image, channel_axis)
+    found: list[list[str]] = []
+    for own, pixels in zip(report.channels, channels.reshape(-1, *channels.shape[-2:]), strict=True):
+        if done is not None:
+            done(len(found) / len(report.channels))
+        found.append(doubts_of(own, in_unit_range(pixels, report.white), size, report.white))
+    return found
 
 
 def noise_levels_of(report: NoiseReport, shape: tuple[int, ...], channel_axis: ChannelAxis) -> FloatArray:

@@ -66,7 +66,8 @@ def step_of_mixture(
     edges = _edges_of_tiles(image.shape[1], size)
     tiles = [all_columns[(all_columns >= left) & (all_columns < right)] for left, right in pairwise(edges)]
 
-    def sum_of_changes(start: int, end: int) -> FloatArray:
+    def sum_of_changes(band: range) -> FloatArray:
+        start, end = band.start, band.stop
         in_band = all_rows[(all_rows >= start) & (all_rows < end)] - start
         levels = constant
         if not noise.is_constant:

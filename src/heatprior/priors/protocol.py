@@ -390,7 +390,8 @@ class AdaptedPrior:
         size, width = self.patch_shape[0], image.shape[1]
         all_rows, all_columns = grid.places(image.shape, size)
 
-        def sum_of_changes(start: int, end: int) -> FloatArray:
+        def sum_of_changes(band: range) -> FloatArray:
+            start, end = band.start, band.stop
             total = np.zeros((end - start + size - 1, width), np.float32)
             for row in all_rows[(all_rows >= start) & (all_rows < end)].tolist():
                 rows = slice(row, row + size)

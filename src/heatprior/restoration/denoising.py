@@ -18,10 +18,9 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from heatprior.arrays import ChannelAxis, FloatArray
-from heatprior.border.containers import unwrap
 from heatprior.border.entry import Entered, Group, Index, Noises, Result, enter, noise_of_levels
 from heatprior.border.gaps import with_all_or_no_channel_missing
-from heatprior.border.pixels import as_channels, mix_channels, room_of, type_white
+from heatprior.border.pixels import as_channels, mix_channels, room_of, type_white, unwrap
 from heatprior.errors import InvalidInputError
 from heatprior.kernels.patches import Progress, part_of, span_of
 from heatprior.noise.defects import NO_DEFECTS, Defects, holds_mosaic, join_mosaic, mend, split_mosaic

@@ -6,12 +6,10 @@ PSNR and SSIM are of the result clipped to [0, 1].
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
@@ -19,7 +17,7 @@ from heatprior.arrays import FloatArray
 from heatprior.data.trials import LEVELS, WINDOW, psnr, ssim, with_noise
 from heatprior.errors import HeatpriorError, InvalidInputError
 from heatprior.images import read_grey
-from heatprior.kernels.threads import products_in_one_thread
+from heatprior.kernels.threads import limit_threads
 
 GREY_LEVELS = 255.0
 WARM_UP = 64  # pixels of a side
@@ -63,7 +61,7 @@ def evaluate(
     if bad or not levels:
         raise InvalidInputError(f"noise levels are {list(levels)}; expected positive numbers, in grey levels of 255")
     results: list[TrialResult] = []
-    with limited_threads(threads):
+    with limit_threads(threads):
         for number, path in enumerate(files):
             try:
                 clean = _grey(path)
@@ -100,21 +98,6 @@ def summarise(results: Sequence[TrialResult]) -> list[Summary]:
 def quality(image: FloatArray, clean: FloatArray) -> tuple[float, float]:
     """PSNR in dB, the peak being 1, and SSIM, of an image clipped to [0, 1]."""
     return psnr(image, clean), ssim(image, clean)
-
-
-@contextmanager
-def limited_threads(threads: int) -> Iterator[None]:
-    """Limit computing to this many threads, with one BLAS thread in each."""
-    before = numba.get_num_threads()
-    try:
-        numba.set_num_threads(threads)
-    except ValueError as error:
-        raise InvalidInputError(f"threads is {threads}; expected 1 or more, at most the number of cores") from error
-    try:
-        with products_in_one_thread():
-            yield
-    finally:
-        numba.set_num_threads(before)
 
 
 def _grey(path: Path) -> NDArray[np.float32]:

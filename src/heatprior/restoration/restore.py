@@ -12,9 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
 from heatprior.arrays import ChannelAxis, FloatArray
-from heatprior.border.containers import unwrap
 from heatprior.border.entry import Entered, Noises, Result, enter
-from heatprior.border.pixels import as_channels, axis_or_none
+from heatprior.border.pixels import as_channels, axis_or_none, unwrap
 from heatprior.errors import InvalidInputError
 from heatprior.kernels.patches import Progress, part_of
 from heatprior.noise.levels import estimate_sigma
