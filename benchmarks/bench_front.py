@@ -26,7 +26,7 @@ from heatprior import denoise, load
 from heatprior.arrays import FloatArray
 from heatprior.data.trials import psnr
 from heatprior.kernels.threads import products_in_one_thread
-from heatprior.restoration.denoising import PRESETS
+from heatprior.presets import PRESETS
 
 SIDE = 512
 REPEATS, TURNS = 7, 20

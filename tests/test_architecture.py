@@ -22,6 +22,7 @@ MAY_IMPORT = {
     "files": {"errors"},
     "locks": set(),
     "kinds": set(),
+    "presets": set(),
     "scipy_subset": {"arrays"},
     "version": set(),
     "noise_value": {"arrays", "display", "errors"},
@@ -36,7 +37,7 @@ MAY_IMPORT = {
     "pictures": BOTTOM | {"noise_value", "priors"},
     "noise": BOTTOM | {"kernels", "noise_value", "priors", "zoo", "border"},
     "learning": BOTTOM | {"kernels", "priors", "data", "images", "kinds", "version"},
-    "restoration": BOTTOM | {"kernels", "noise_value", "priors", "zoo", "images", "data", "border", "noise"},
+    "restoration": BOTTOM | {"presets", "kernels", "noise_value", "priors", "zoo", "images", "data", "border", "noise"},
 }
 MAY_IMPORT["torch"] = BOTTOM | {"kernels", "noise_value", "priors", "zoo", "border", "restoration"}
 MAY_IMPORT["deepinv"] = BOTTOM | {"border", "noise", "torch"}

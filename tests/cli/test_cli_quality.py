@@ -1,6 +1,7 @@
 """`--quality` of `heatprior denoise` and `heatprior evaluate`: one dial, and few options beside it."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,19 @@ from synthetic import folder_of_images
 
 import heatprior as hp
 from heatprior.cli import application
+from heatprior.cli.batches import NoiseKind
+from heatprior.noise.estimation import KINDS
+from heatprior.presets import PRESETS
 
 MOST_OPTIONS = 12
+
+
+def test_command_line_and_page_have_the_presets_of_the_table():
+    page = (Path(hp.__file__).parent / "app" / "static" / "index.html").read_text()
+    select = re.search(r'<select id="quality">(.*?)</select>', page, re.DOTALL)
+    assert select is not None
+    assert re.findall(r'value="(\w+)"', select[1]) == list(PRESETS)
+    assert [kind.value for kind in NoiseKind] == ["auto", *KINDS]
 
 
 @pytest.mark.parametrize(("arguments", "quality"), [([], "default"), (["--quality", "fast"], "fast")])

@@ -59,6 +59,9 @@ def test_what_cannot_be_looked_at_is_refused():
         hp.surprise(noisy, SIGMA)
     with pytest.raises(InvalidInputError, match="positive"):
         hp.surprise(noisy[0], 0.0)
+    for look in (hp.surprise, lambda image, sigma: hp.posterior_samples(image, sigma, rng=np.random.default_rng(0))):
+        with pytest.raises(InvalidInputError, match=r"of shape \(20, 20\); expected one positive number"):
+            look(noisy[0], np.full((20, 20), SIGMA))
     with pytest.raises(InvalidInputError, match="photographs"):
         hp.surprise(noisy[0], SIGMA, prior="patch7")
     for entry in ({"sigmas": [0.1]}, {"sigmas": [0.1], "quantiles": [[1.0, 0.0]]}):

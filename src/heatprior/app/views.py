@@ -25,11 +25,12 @@ from heatprior.app.pictures import (
     encode_bmp,
     quantise,
 )
-from heatprior.app.work import QUICK, Choice
+from heatprior.app.work import Choice
 from heatprior.arrays import ChannelAxis, FloatArray
 from heatprior.errors import InvalidInputError
 from heatprior.kernels.patches import Progress
 from heatprior.noise.estimation import estimate_noise
+from heatprior.presets import QUICK
 from heatprior.restoration.denoising import denoise, strengthen
 
 DEVIATIONS_SHOWN = 3.0  # standard deviations of the difference, from black to grey and from grey to white

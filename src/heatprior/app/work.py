@@ -22,13 +22,12 @@ from heatprior.images import ImageFile, name_result, read_grey
 from heatprior.kernels.patches import Progress, span_of
 from heatprior.noise.channel_noise import one_of_each
 from heatprior.noise.estimation import estimate_noise, find_doubts
+from heatprior.presets import PRESETS
 from heatprior.restoration.denoising import STRENGTHS, denoise
 from heatprior.restoration.operators.convolution import Blur, Downsample, gaussian_kernel, motion_kernel
 from heatprior.restoration.predicted_psnr import PredictedPsnr
 from heatprior.restoration.restore import fill_in, restore
 
-QUALITIES = ("fast", "default", "best")  # of `hp.denoise`, by the names that the page and the command line have too
-QUICK = "fast"  # of the quick look
 UNKNOWN = PredictedPsnr(float("nan"), float("nan"))
 MASK = "mask.png"  # what a person painted, beside the picture in the temporary folder
 WIDEST = 20.0  # pixels: standard deviation of a Gaussian blur
@@ -57,8 +56,8 @@ class Choice:
         if not STRENGTHS[0] <= strength <= STRENGTHS[1]:
             raise InvalidInputError(f"the strength is {strength:g}; expected {STRENGTHS[0]:g} to {STRENGTHS[1]:g}")
         quality = str(values.get("quality") or "default")
-        if quality not in QUALITIES:
-            raise InvalidInputError(f"the quality is {quality[:40]!r}; expected {', '.join(QUALITIES)}")
+        if quality not in PRESETS:
+            raise InvalidInputError(f"the quality is {quality[:40]!r}; expected {', '.join(PRESETS)}")
         return cls(sigma, strength, quality, bool(values.get("error")))
 
     @property

@@ -260,6 +260,14 @@ def enough_for(factor: float) -> type[np.float32 | np.float64]:
     return np.float32 if WIDEST[0] < factor < WIDEST[1] else np.float64
 
 
+def check_one_level(sigma: ArrayLike) -> None:
+    """Refuse a noise level that is not one positive number."""
+    level = np.asarray(sigma, np.float64)
+    if level.ndim or not 0 < float(level) < np.inf:
+        given = f"of shape {level.shape}" if level.ndim else f"{float(level):g}"
+        raise InvalidInputError(f"sigma is {given}; expected one positive number, in the units of the image")
+
+
 def warn_of_unlikely_units(sigma: ArrayLike, pixels: NDArray[Any], white: float) -> None:
     """Warn of a noise level that no such image can have: it was probably given in other units."""
     highest = float(np.max(sigma))

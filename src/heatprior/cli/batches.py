@@ -17,6 +17,7 @@ import typer
 
 from heatprior.errors import HeatpriorError, InvalidInputError, OutputFileError
 from heatprior.files import discard_unfinished, keep_apart, location, make_folder
+from heatprior.presets import DEFAULT, PRESETS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -73,12 +74,15 @@ Work = Callable[
 ]  # a job, a callback for the fraction done → a line that says what was done
 
 
-class Quality(StrEnum):
-    """What `--quality` may be."""
+if TYPE_CHECKING:
 
-    fast = "fast"
-    default = "default"
-    best = "best"
+    class Quality(StrEnum):
+        """What `--quality` may be."""
+
+        default = DEFAULT
+
+else:
+    Quality = StrEnum("Quality", list(PRESETS))
 
 
 class NoiseKind(StrEnum):
@@ -95,7 +99,7 @@ QualityOption = Annotated[
     Quality,
     typer.Option(
         "--quality",
-        help="fast: several times faster, lower quality; best: slightly better, about eight times slower.",
+        help="; ".join(f"{name}: {preset.words}" for name, preset in PRESETS.items() if preset.words) + ".",
     ),
 ]
 

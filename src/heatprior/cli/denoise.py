@@ -35,6 +35,7 @@ from heatprior.cli.batches import (
 )
 from heatprior.errors import InvalidInputError
 from heatprior.files import make_folder
+from heatprior.presets import PRESETS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -136,7 +137,7 @@ def denoise(
         others |= {
             "--noise": noise not in ("auto", "constant"),
             "--strength": strength != 1.0,
-            "--quality best": quality is Quality.best,
+            f"--quality {quality}": not PRESETS[quality].is_local,
         }
         named = str(Path(prior).absolute()) if prior and Path(prior).is_file() else prior  # workers may be elsewhere
         settings = Settings(quality=quality.value, prior=named, white=white, keep_outliers=keep_outliers)

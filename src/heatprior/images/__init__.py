@@ -2,7 +2,7 @@
 
 `read_image` gives the pixels and remembers what belongs to them; `write_image` writes others of the same shape and
 type, with all of that, and reads them back before the file gets its name. `read_grey` gives a grey array, to learn and
-to measure from. docs/formats.md says what each format keeps.
+to measure from. docs/files.md says what each format keeps.
 """
 
 from __future__ import annotations

@@ -32,6 +32,7 @@ from heatprior.large.blocks import Levels, check_local, denoise_block, reads_of_
 from heatprior.large.samples import full_scale_of_squares, noise_of_squares
 from heatprior.noise.defects import places_of_rule, rule_of_squares
 from heatprior.noise.estimation import NoiseReport
+from heatprior.presets import PRESETS
 from heatprior.priors.protocol import DiffusedPrior
 from heatprior.restoration.denoising import Settings
 from heatprior.restoration.pipeline import Pipeline
@@ -43,9 +44,10 @@ def denoise(image: da.Array, sigma: ArrayLike | da.Array | None, settings: Setti
     Without sigma, the noise is one level per channel, and without white, full scale is what the type says or what the
     range tells: estimated from squares spread over the image when the first block is computed.
     """
-    if settings.quality == "best" or not isinstance(settings.noise, str):
+    if not PRESETS[settings.quality].is_local or not isinstance(settings.noise, str):
+        local = " or ".join(repr(name) for name, preset in PRESETS.items() if preset.is_local)
         raise InvalidInputError(
-            "blocks are denoised at quality 'fast' or 'default', without a noise profile or counts; leave that out"
+            f"blocks are denoised at quality {local}, without a noise profile or counts; leave that out"
         )
     if sigma is not None and settings.noise != "auto":
         raise InvalidInputError("noise is for images whose noise is estimated; leave out sigma, or noise")

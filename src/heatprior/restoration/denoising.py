@@ -26,6 +26,7 @@ from heatprior.kernels.patches import Progress, part_of, span_of
 from heatprior.noise.defects import NO_DEFECTS, Defects, holds_mosaic, join_mosaic, mend, split_mosaic
 from heatprior.noise.stabilisation import PoissonGaussian
 from heatprior.noise_value import ConstantNoise, Noise, NoiseMap, NoiseSpectrum, as_noise
+from heatprior.presets import DEFAULT, PRESETS
 from heatprior.priors.protocol import DiffusedPrior, Prior
 from heatprior.restoration.pipeline import MOST_SCALES, ONE_STEP, Pipeline
 from heatprior.zoo import as_prior, load
@@ -41,14 +42,6 @@ STRENGTHS = (0.1, 10.0)  # times what was found
 FLOOR = 0.01  # of full scale: what a strength beyond 1 adds where less noise was found, so that it is never in vain
 
 
-class Preset(NamedTuple):
-    """The prior for white noise, and in how many symmetries of the square an image is denoised."""
-
-    prior: str
-    symmetries: int = 1
-
-
-PRESETS = {"fast": Preset("fast7"), "default": Preset("tuned"), "best": Preset("tuned", 8)}
 Denoiser = Callable[..., FloatArray]  # image (H, W), its noise, progress → the image denoised
 IN_CORRELATED_NOISE = "tuned"  # a mixture, for which noise of any covariance is exact; half a decibel above "mixture"
 
@@ -58,7 +51,7 @@ class Settings:
     """How an image is denoised, for library, command line, page and blocks; `hp.denoise` says what each field means."""
 
     noise: str | NoiseProfile | PoissonGaussian = "auto"
-    quality: str = "default"
+    quality: str = DEFAULT
     prior: str | PathLike[str] | DiffusedPrior | None = None
     steps: int | None = None
     channel_axis: ChannelAxis = None

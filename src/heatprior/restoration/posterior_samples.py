@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 
 from heatprior.arrays import FloatArray
 from heatprior.border.entry import enter
+from heatprior.border.pixels import check_one_level
 from heatprior.errors import InvalidInputError
 from heatprior.kernels.patches import Grid, extract
 from heatprior.priors.protocol import DiffusedPrior, ImagePrior, Posterior, Prior
@@ -81,8 +82,7 @@ def posterior_samples(
     pixels = entered.pixels
     if pixels.ndim != 2 or np.isnan(pixels).any():
         raise InvalidInputError(f"the image has shape {pixels.shape} or holds NaN; expected a whole grey image (H, W)")
-    if not 0 < sigma < np.inf:
-        raise InvalidInputError(f"sigma is {sigma:g}; expected a positive number, in the units of the image")
+    check_one_level(sigma)
     if count < 0:
         raise InvalidInputError(f"count is {count}; expected 0 or more")
     full, model = entered.full, as_prior(prior)

@@ -18,8 +18,9 @@ from heatprior.errors import InvalidInputError
 from heatprior.kernels.patches import Progress, part_of
 from heatprior.noise.levels import estimate_sigma
 from heatprior.noise_value import ConstantNoise
+from heatprior.presets import DEFAULT, PRESETS
 from heatprior.priors.protocol import DiffusedPrior
-from heatprior.restoration.denoising import PRESETS
+from heatprior.restoration import operators
 from heatprior.restoration.operators.mask import Mask
 from heatprior.restoration.operators.measurement import Data, Measurement, Operator
 from heatprior.restoration.plug_and_play import LEAST_SIGMA, Report, Restorer
@@ -33,7 +34,7 @@ def restore(
     operator: Any,
     sigma: ArrayLike | None = None,
     *,
-    prior: str | PathLike[str] | DiffusedPrior = PRESETS["default"].prior,
+    prior: str | PathLike[str] | DiffusedPrior = PRESETS[DEFAULT].prior,
     shape: tuple[int, int] | None = None,
     channel_axis: ChannelAxis = None,
     white: float | None = None,
@@ -126,8 +127,8 @@ class Linear:
             operator: LinearOperator = aslinearoperator(self.matrix)
         except TypeError as error:
             raise InvalidInputError(
-                f"the operator is of type {type(self.matrix).__name__}; expected Blur, Mask, Downsample, "
-                "Fourier, or what scipy.sparse.linalg.aslinearoperator takes"
+                f"the operator is of type {type(self.matrix).__name__}; expected one of "
+                f"{', '.join(operators.__all__)}, or what scipy.sparse.linalg.aslinearoperator takes"
             ) from error
         rows, columns = operator.shape
         if columns != prod(self.shape):

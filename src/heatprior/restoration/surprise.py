@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike
 
 from heatprior.arrays import FloatArray
 from heatprior.border.entry import enter
-from heatprior.border.pixels import in_unit_range
+from heatprior.border.pixels import check_one_level, in_unit_range
 from heatprior.display import as_html
 from heatprior.errors import InvalidInputError
 from heatprior.noise.levels import clipping, estimate_sigma
@@ -116,8 +116,7 @@ def surprise(
     pixels = entered.pixels
     if pixels.ndim != 2:
         raise InvalidInputError(f"the image has shape {pixels.shape}; expected one grey image (H, W)")
-    if not 0 < sigma < np.inf:
-        raise InvalidInputError(f"sigma is {sigma:g}; expected a positive number, in the units of the image")
+    check_one_level(sigma)
     full, model = entered.full, as_prior(prior)
     grey, level = in_unit_range(pixels, full), sigma / full
     quantiles = np.array(read_quantiles(model.card).at(level))

@@ -11,7 +11,6 @@ import numpy as np
 import heatprior as hp
 from napari_heatprior.axes import Axes
 
-QUALITIES = ("fast", "default", "best")
 Progress = Callable[[float], None]
 
 

@@ -9,9 +9,10 @@ from magicgui.widgets import CheckBox, ComboBox, Container, FloatSpinBox, Label,
 from napari.layers import Image
 from napari.viewer import Viewer
 
+from heatprior.presets import PRESETS, QUICK
 from napari_heatprior.axes import NONE, Axes, channel_choices, finest, plane_choices, visible_part
 from napari_heatprior.background import Background
-from napari_heatprior.requests import QUALITIES, Progress, Request, is_lazy
+from napari_heatprior.requests import Progress, Request, is_lazy
 from napari_heatprior.results import result_layer
 
 PREVIEW = "preview"
@@ -25,7 +26,7 @@ class DenoiseWidget(Container):
         self.layer = create_widget(annotation=Image, name="layer", label="Layer")
         self.estimate = CheckBox(value=True, text="Estimate the noise")
         self.sigma = FloatSpinBox(value=25.0, min=1e-6, max=1e9, step=1.0, label="σ, in its units", enabled=False)
-        self.quality = ComboBox(choices=QUALITIES, value="default", label="Quality")
+        self.quality = ComboBox(choices=tuple(PRESETS), value="default", label="Quality")
         self.channels = ComboBox(choices=lambda _: channel_choices(self.layer.value), label="Channels")
         self.plane = ComboBox(
             choices=lambda _: plane_choices(self.layer.value, self.channels.value),
@@ -92,7 +93,7 @@ class DenoiseWidget(Container):
         if preview:
             wide, inside = visible_part(self._viewer, layer, request.axes)
             self._offset = tuple(w.start + i.start for w, i in zip(wide, inside, strict=True))
-            request = Request(request.axes, request.sigma, QUALITIES[0])
+            request = Request(request.axes, request.sigma, QUICK)
             work = partial(_part, request, data, wide, inside)
         else:
             work = partial(request.run, data)
