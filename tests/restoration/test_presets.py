@@ -8,7 +8,7 @@ import heatprior as hp
 from heatprior.noise_value import as_noise
 from heatprior.presets import PRESETS, Preset
 from heatprior.restoration import denoising as presets
-from heatprior.restoration.denoising import apply_symmetry, average_symmetries, undo_symmetry
+from heatprior.restoration.symmetries import apply_symmetry, average_symmetries, undo_symmetry
 
 IMAGE = np.random.default_rng(0).uniform(size=(20, 27)).astype(np.float32)
 SIGMA = np.linspace(0.05, 0.2, IMAGE.size).reshape(IMAGE.shape)

@@ -167,15 +167,53 @@ def enter(
     held = unwrap(image, channel_axis)
     pixels, channel_axis = as_pixels(held.array), held.channel_axis
     channels = as_channels(pixels, channel_axis)
-    if channel_axis is None and pixels.ndim > 2 and pixels.shape[-1] in (3, 4):
-        raise InvalidInputError(
-            f"the image has shape {pixels.shape}, as colours have; give channel_axis=-1, or () if it has none"
-        )
+    check_not_colours(pixels, channel_axis)
     axis = axis_or_none(channel_axis)
     has_alpha = axis is not None and is_alpha(channels)
     given = 0.0 if sigma is None else float(np.max(as_noise_level(sigma, pixels, channel_axis, np.inf)))
     wanted = held.dtype if dtype is None else as_result_dtype(dtype)
     return Entered(pixels, axis, full_scale(white, pixels, channel_axis, given), has_alpha, wanted)
+
+
+class Turned(NamedTuple):
+    """A volume whose axes were put in order: (..., depth, [channels,] H, W), and its noise levels likewise."""
+
+    pixels: NDArray[Any]
+    sigma: ArrayLike | None
+    channel_axis: ChannelAxis
+    axes: tuple[int, ...]  # of what came
+
+
+def turn_volume(image: ArrayLike, sigma: ArrayLike | None, channel_axis: ChannelAxis, depth_axis: int) -> Turned:
+    """Check the axes of a volume, and put them in order."""
+    pixels = as_pixels(image)
+    as_channels(pixels, channel_axis)
+    channels = axis_or_none(channel_axis)
+    if not isinstance(depth_axis, int | np.integer) or not -pixels.ndim <= depth_axis < pixels.ndim:
+        raise InvalidInputError(f"depth_axis is {depth_axis!r}; the image has axes 0 to {pixels.ndim - 1}")
+    special = [depth_axis % pixels.ndim] + ([] if channels is None else [channels % pixels.ndim])
+    if len(set(special)) < len(special):
+        raise InvalidInputError(f"depth_axis and channel_axis are both {depth_axis}; give two different axes")
+    others = [axis for axis in range(pixels.ndim) if axis not in special]
+    if len(others) < 2:
+        raise InvalidInputError(
+            f"the image has shape {pixels.shape}, which leaves no rows and columns beside depth"
+            + (" and channels" * (channels is not None))
+            + "; leave out depth_axis"
+        )
+    check_not_colours(pixels, channel_axis)
+    axes = (*others[:-2], *special, *others[-2:])
+    if sigma is not None and np.shape(np.asarray(sigma)) == pixels.shape:
+        sigma = np.transpose(np.asarray(sigma), axes)
+    return Turned(pixels.transpose(axes), sigma, () if channels is None else -3, axes)
+
+
+def check_not_colours(pixels: NDArray[Any], channel_axis: ChannelAxis) -> None:
+    """Refuse what looks like colours, if nothing is said of them."""
+    if channel_axis is None and pixels.ndim > 2 and pixels.shape[-1] in (3, 4):
+        raise InvalidInputError(
+            f"the image has shape {pixels.shape}, as colours have; give channel_axis=-1, or () if it has none"
+        )
 
 
 def noise_of_levels(values: FloatArray, full: float, *, is_map: bool, ends: tuple[float, float] | None = None) -> Noise:

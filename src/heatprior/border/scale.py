@@ -109,6 +109,12 @@ def choose_squares(found: Sequence[NDArray[Any]]) -> list[int]:
     return [able[k] for k in np.unique(np.linspace(0, len(able) - 1, USED).round().astype(int))]
 
 
+def join_squares(found: Groups) -> NDArray[Any] | None:
+    """The same squares of every channel, below each other: (C, n h, w); None if there is nothing to see."""
+    chosen = choose_squares(found[0])
+    return np.stack([np.concatenate([own[k] for k in chosen]) for own in found]) if chosen else None
+
+
 def plane_of(values: NDArray[Any]) -> NDArray[Any]:
     """A square (1, …, h, w) without the axes in front."""
     return values.reshape(values.shape[-2:])

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from heatprior.border.pixels import as_noise_level, as_pixels
-from heatprior.border.scale import Groups, Places, choose_squares, plane_of, scale_of_squares, squares
+from heatprior.border.scale import Groups, Places, join_squares, plane_of, scale_of_squares, squares
 from heatprior.errors import InvalidInputError
 from heatprior.noise.estimation import NoiseReport, estimate_noise
 
@@ -29,10 +28,9 @@ def noise_of_squares(found: Sequence[NDArray[Any]], noise: str, prior: Any, whit
         raise InvalidInputError(
             f"{noise} noise needs the whole image, which blocks do not see; leave out noise, or give sigma as a map"
         )
-    planes = [plane_of(square) for square in found]
-    if not (chosen := choose_squares(planes)):
+    if (joined := join_squares([[plane_of(square) for square in found]])) is None:
         raise InvalidInputError("squares spread over the image hold one value each, or nothing; give sigma")
-    return estimate_noise(np.concatenate([planes[k] for k in chosen]), "constant", prior=prior, white=white)
+    return estimate_noise(joined[0], "constant", prior=prior, white=white)
 
 
 def full_scale_of_squares(found: Groups, given: NDArray[Any] | None, by_type: float) -> float:

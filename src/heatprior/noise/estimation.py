@@ -19,7 +19,8 @@ from numpy.typing import ArrayLike, NDArray
 from heatprior.arrays import ChannelAxis, FloatArray
 from heatprior.border.entry import Entered, Group, enter
 from heatprior.border.gaps import with_all_or_no_channel_missing
-from heatprior.border.pixels import as_channels, in_unit_range, room_of, type_white, unwrap
+from heatprior.border.pixels import as_channels, axis_or_none, in_unit_range, room_of, type_white, unwrap
+from heatprior.border.scale import join_squares, squares_of
 from heatprior.display import as_html, format_full_scale, format_level
 from heatprior.errors import InvalidInputError
 from heatprior.kernels.patches import Progress, part_of, span_of
@@ -207,6 +208,33 @@ def estimate_noise(
             sigma[place] = np.asarray(channel.sigma) * full
     brightest = type_white(entered.pixels) if entered.pixels.dtype.itemsize == 1 else full
     return NoiseReport(_as_image(sigma, entered.channel_axis), tuple(found), full, brightest, defects)
+
+
+def estimate_noise_of_volume(
+    volume: NDArray[Any],
+    noise: str,
+    *,
+    channel_axis: ChannelAxis,
+    white: float,
+    keep_outliers: bool,
+    progress: Progress | None,
+) -> NoiseReport:
+    """Of a volume (..., D, H, W), or with channels (..., D, C, H, W): one level, or one law of counts, per channel.
+
+    From squares spread over its slices, whose noise is one and the same.
+    """
+    channels = as_channels(volume, channel_axis)
+    found = squares_of(channels)
+    joined = join_squares(found)
+    look = np.stack([own[0] for own in found]) if joined is None else joined
+    report = estimate_noise(
+        look, noise, channel_axis=0, white=white, keep_outliers=keep_outliers, progress=progress
+    )  # fmt: skip
+    own = [replace(channel, sigma=channel.level.sigma, local=None) for channel in report.channels]
+    levels = np.array([channel.level.sigma for channel in own]) * white
+    sigma = np.broadcast_to(levels[:, None, None], channels.shape)
+    every = tuple(own[place[-1]] for place in np.ndindex(channels.shape[:-2]))
+    return replace(report, sigma=_as_image(sigma, axis_or_none(channel_axis)), channels=every)
 
 
 def report_of_mosaic(planes: NoiseReport, shape: tuple[int, ...]) -> NoiseReport:

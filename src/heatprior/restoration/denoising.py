@@ -8,8 +8,9 @@ the eight symmetries of the square and takes the mean, which is slower by their 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from os import PathLike
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict, Unpack, overload
@@ -18,17 +19,18 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from heatprior.arrays import ChannelAxis, FloatArray
-from heatprior.border.entry import Entered, Group, Index, Noises, Result, enter, noise_of_levels
+from heatprior.border.entry import Entered, Group, Index, Noises, Result, enter, noise_of_levels, turn_volume
 from heatprior.border.gaps import with_all_or_no_channel_missing
 from heatprior.border.pixels import as_channels, mix_channels, room_of, type_white, unwrap
 from heatprior.errors import InvalidInputError
-from heatprior.kernels.patches import Progress, part_of, span_of
+from heatprior.kernels.patches import Progress, span_of
 from heatprior.noise.defects import NO_DEFECTS, Defects, holds_mosaic, join_mosaic, mend, split_mosaic
 from heatprior.noise.stabilisation import PoissonGaussian
-from heatprior.noise_value import ConstantNoise, Noise, NoiseMap, NoiseSpectrum, as_noise
+from heatprior.noise_value import Noise, as_noise
 from heatprior.presets import DEFAULT, PRESETS
 from heatprior.priors.protocol import DiffusedPrior, Prior
 from heatprior.restoration.pipeline import MOST_SCALES, ONE_STEP, Pipeline
+from heatprior.restoration.symmetries import Denoiser, average_symmetries
 from heatprior.zoo import as_prior, load
 
 if TYPE_CHECKING:
@@ -39,10 +41,10 @@ if TYPE_CHECKING:
 SCALES_OF_CORRELATED_NOISE = 2  # an error of its spectrum weighs more at every further scale
 ESTIMATING_PART = 0.15  # of the time of denoising blindly, about
 STRENGTHS = (0.1, 10.0)  # times what was found
+FEWEST_SLICES = 8  # of a volume: as many as a patch has rows
 FLOOR = 0.01  # of full scale: what a strength beyond 1 adds where less noise was found, so that it is never in vain
 
 
-Denoiser = Callable[..., FloatArray]  # image (H, W), its noise, progress → the image denoised
 IN_CORRELATED_NOISE = "tuned"  # a mixture, for which noise of any covariance is exact; half a decibel above "mixture"
 
 
@@ -59,6 +61,7 @@ class Settings:
     strength: float = 1.0
     keep_outliers: bool = False
     dtype: DTypeLike | None = None
+    depth_axis: int | None = None
 
     def __post_init__(self) -> None:
         if self.quality not in PRESETS:
@@ -107,6 +110,7 @@ class Keywords(TypedDict, total=False):
     prior: str | PathLike[str] | DiffusedPrior | None
     steps: int | None
     channel_axis: ChannelAxis
+    depth_axis: int | None
     white: float | None
     strength: float
     keep_outliers: bool
@@ -125,6 +129,7 @@ class Plan(NamedTuple):
     counts: Mapping[Index, PoissonGaussian] = MappingProxyType({})  # of each channel, if photons were counted
     defects: Defects = NO_DEFECTS  # of the sensor, no longer in what has entered
     mosaic: tuple[int, ...] | None = None  # the shape of the image, if what has entered are its colours one by one
+    axes: tuple[int, ...] | None = None  # of the image, in their order in what has entered, if that is a volume
 
     @property
     def card(self) -> Mapping[str, Any]:
@@ -153,6 +158,8 @@ class Plan(NamedTuple):
 
     def join(self, planes: NDArray[Any]) -> NDArray[Any]:
         """What has the shape of what has entered in that of the image."""
+        if self.axes is not None:
+            return planes.transpose(np.argsort(self.axes))
         return planes if self.mosaic is None else join_mosaic(planes, self.mosaic)
 
     def denoise(self, progress: Progress | None = None) -> NDArray[Any]:
@@ -163,23 +170,49 @@ class Plan(NamedTuple):
         """What has entered denoised, or another of the same shape, with the same noise."""
         if self.counts:
             return self._denoise_counts(entered, progress)
-        height, width = entered.channels.shape[-2:]
         symmetries, count = PRESETS[self.settings.quality].symmetries, len(list(entered.groups())) * len(entered.mix)
-        denoise_plane: Denoiser = self._pipeline((height, width)).denoise
-        if symmetries > 1:
-            denoise_plane = average_symmetries(self._denoise_plane, symmetries)
+        pipeline = cache(self._pipeline)
+
+        def denoise_plane(plane: FloatArray, noise: Noise, progress: Progress | None = None) -> FloatArray:
+            return pipeline(plane.shape).denoise(plane, noise, progress=progress)
+
+        denoiser = denoise_plane if symmetries == 1 else average_symmetries(denoise_plane, symmetries)
         result, unchanged, done = Result(entered), self.unchanged, 0
-        for group in entered.groups():
-            planes = entered.planes(group)
-            if not unchanged.issuperset((*group.image, c) for c in group.channels):
-                for number, noise in enumerate(self.noises_of_planes(group)):
-                    planes[number] = denoise_plane(planes[number], noise, progress=part_of(progress, done, count))
-                    done += 1
-            result.leave(group, planes)
+        for groups in self._volumes(entered):
+            planes = [entered.planes(group, whole=len(groups) == 1) for group in groups]
+            if not unchanged.issuperset((*groups[0].image, c) for c in groups[0].channels):
+                noises = [self.noises_of_planes(group) for group in groups]
+                for number in range(len(entered.mix)):
+                    part = span_of(progress, done / count, (done + len(groups)) / count)
+                    noisy, own = [stack[number] for stack in planes], [stack[number] for stack in noises]
+                    for stack, clean in zip(planes, self._denoise_slices(noisy, own, denoiser, part), strict=True):
+                        stack[number] = clean
+                    done += len(groups)
+            for group, stack in zip(groups, planes, strict=True):
+                result.leave(group, stack)
         image = result.image()
         for place in unchanged:
             as_channels(image, entered.channel_axis)[place] = entered.channels[place]
         return image
+
+    def _volumes(self, entered: Entered) -> list[list[Group]]:
+        """What is denoised together: the slices of a volume, or a slice alone where it is none, or has too few."""
+        if self.settings.depth_axis is None or entered.channels.shape[-4] < FEWEST_SLICES:
+            return [[group] for group in entered.groups()]
+        volumes: dict[tuple[Index, int], list[Group]] = {}
+        for group in entered.groups():
+            volumes.setdefault((group.image[:-1], group.channels.start), []).append(group)
+        return list(volumes.values())
+
+    def _denoise_slices(
+        self, noisy: list[FloatArray], noises: list[Noise], denoiser: Denoiser, progress: Progress | None
+    ) -> Iterable[FloatArray]:
+        """An image, or the slices of a volume."""
+        if len(noisy) == 1:
+            return [denoiser(noisy[0], noises[0], progress=progress)]
+        from heatprior.restoration.volumes import denoise_volume, levels_of_slices  # noqa: PLC0415 (only for volumes)
+
+        return denoise_volume(np.stack(noisy), levels_of_slices(noises), denoiser, progress)
 
     def _denoise_counts(self, entered: Entered, progress: Progress | None) -> NDArray[Any]:
         """The same, of counted photons: each channel stabilised, white noise removed, the exact unbiased inverse taken.
@@ -210,12 +243,8 @@ class Plan(NamedTuple):
             result.leave(group, inverse.planes(group))
         return result.image()
 
-    def _pipeline(self, shape: tuple[int, int]) -> Pipeline:
-        return self.settings.pipeline(self.prior, shape, correlated=self.profile is not None)
-
-    def _denoise_plane(self, plane: FloatArray, noise: Noise, progress: Progress | None) -> FloatArray:
-        """Of any shape: some symmetries turn the image."""
-        return self._pipeline((plane.shape[0], plane.shape[1])).denoise(plane, noise, progress=progress)
+    def _pipeline(self, shape: tuple[int, ...]) -> Pipeline:
+        return self.settings.pipeline(self.prior, (shape[0], shape[1]), correlated=self.profile is not None)
 
 
 @overload
@@ -245,6 +274,7 @@ def denoise(
     prior: str | PathLike[str] | DiffusedPrior | None = None,
     steps: int | None = None,
     channel_axis: ChannelAxis = None,
+    depth_axis: int | None = None,
     white: float | None = None,
     strength: float = 1.0,
     keep_outliers: bool = False,
@@ -281,6 +311,10 @@ def denoise(
         differ, the noise of the mixed channels is correlated; each gets its right variance, and the correlation is
         ignored.) A fourth that is transparency, most of it opaque or clear, is kept. Any other number of channels are
         denoised independently. Pass () for a stack without channels whose last axis has length 3 or 4.
+    depth_axis : int, optional
+        Axis of the slices of a volume, or of time: slices are then denoised together, along all three axes, as far as
+        that helps (docs/volumes.md). The last two of the other axes are rows and columns. Fewer than 8 slices, and all
+        without this, are independent images.
     white : float, optional
         Full scale, the value that the prior takes for white. Default: 255, 65535 or 1.0 by type if the image fills
         that range, otherwise found from its values, one for all images of a stack.
@@ -314,14 +348,20 @@ def denoise(
     """
     held = unwrap(image, channel_axis)
     result_dtype = held.dtype if dtype is None else dtype
-    settings = Settings(noise, quality, prior, steps, held.channel_axis, white, strength, keep_outliers, result_dtype)
+    settings = Settings(
+        noise, quality, prior, steps, held.channel_axis, white, strength, keep_outliers, result_dtype, depth_axis
+    )
     if room := room_of(held.array):
+        if depth_axis is not None:
+            raise InvalidInputError("a volume is denoised as a whole; give a numpy array, or leave out depth_axis")
         if return_error:
             raise InvalidInputError("errors are estimated for whole images; give a numpy array, or a crop")
         if dtype is not None:
             raise InvalidInputError("dtype is for arrays in memory; convert the dask array, as by image.astype(float)")
         lazy: NDArray[Any] = held.wrap(room.denoise(held.array, sigma, settings))
         return lazy
+    if return_error and depth_axis is not None:
+        raise InvalidInputError("errors are estimated for images; leave out return_error, or depth_axis")
     if return_error:
         from heatprior.restoration.error_bars import denoise_with_error  # noqa: PLC0415 (it needs what is above)
 
@@ -353,8 +393,14 @@ def plan(
         raise InvalidInputError("noise is for images whose noise is estimated; leave out sigma, or noise")
     if settings.strength != 1.0 and (sigma is not None or not isinstance(settings.noise, str)):
         raise InvalidInputError("strength is for noise that is estimated; give sigma times that, or leave out strength")
+    axes = None
+    if settings.depth_axis is not None:
+        if settings.profile is not None or (settings.noise not in ("auto", "constant") and settings.counts is None):
+            raise InvalidInputError("volumes have white noise or counts; leave out noise, or depth_axis")
+        image, sigma, channel_axis, axes = turn_volume(image, sigma, settings.channel_axis, settings.depth_axis)
+        settings = replace(settings, channel_axis=channel_axis)
     entered = enter(image, channel_axis=settings.channel_axis, white=settings.white, sigma=sigma, dtype=settings.dtype)
-    mosaic = entered.pixels.shape if settings.profile is None and holds_mosaic(entered) else None
+    mosaic = entered.pixels.shape if settings.profile is None and axes is None and holds_mosaic(entered) else None
     if mosaic is not None:
         levels = None if sigma is None else np.asarray(sigma)
         if levels is not None and levels.shape[-2:] == mosaic[-2:]:
@@ -376,11 +422,12 @@ def plan(
     else:
         from heatprior.noise.estimation import (  # noqa: PLC0415 (a third of what there is to import)
             estimate_noise,
+            estimate_noise_of_volume,
             report_of_mosaic,
         )
 
         estimating, progress = span_of(progress, 0.0, ESTIMATING_PART), span_of(progress, ESTIMATING_PART, 1.0)
-        report = estimate_noise(
+        report = (estimate_noise if axes is None else estimate_noise_of_volume)(
             entered.pixels, str(settings.noise), channel_axis=settings.channel_axis, white=entered.full,
             keep_outliers=True, progress=estimating,
         )  # fmt: skip
@@ -391,7 +438,7 @@ def plan(
         counts = _found_counts(entered, report)
         report = report if mosaic is None else report_of_mosaic(report, mosaic)
     prior = settings.find_prior(correlated=profile is not None)
-    return Plan(entered, noises, profile, settings, prior, report, counts, defects, mosaic), progress
+    return Plan(entered, noises, profile, settings, prior, report, counts, defects, mosaic, axes), progress
 
 
 def strengthen(sigma: FloatArray | float, strength: float) -> FloatArray | float:
@@ -439,45 +486,3 @@ def check_profile(profile: NoiseProfile, colours: int) -> None:
 def choose_prior(quality: str, *, correlated: bool = False) -> str:
     """The shipped prior of a preset; correlated noise needs a mixture."""
     return IN_CORRELATED_NOISE if correlated else PRESETS[quality].prior
-
-
-def average_symmetries(denoiser: Denoiser, count: int) -> Denoiser:
-    """The mean of what `denoiser` makes of an image in the first `count` of eight symmetries, each turned back."""
-
-    def averaged(image: FloatArray, noise: Noise, progress: Progress | None = None) -> FloatArray:
-        total = np.zeros(image.shape, np.float32)
-        for number in range(count):
-            turned = np.ascontiguousarray(apply_symmetry(image, number))
-            result = denoiser(turned, _turn_noise(noise, number), progress=part_of(progress, number, count))
-            total += undo_symmetry(result, number)
-        return np.asarray(total / np.float32(count))
-
-    return averaged
-
-
-def apply_symmetry(image: FloatArray, number: int) -> FloatArray:
-    """An image (H, W) upside down by the first bit of `number`, left to right by the second, transposed by a third."""
-    image = image[:: -1 if number & 1 else 1, :: -1 if number & 2 else 1]
-    return image.T if number & 4 else image
-
-
-def undo_symmetry(image: FloatArray, number: int) -> FloatArray:
-    """The inverse of `apply_symmetry`."""
-    image = image.T if number & 4 else image
-    return image[:: -1 if number & 1 else 1, :: -1 if number & 2 else 1]
-
-
-def _turn_noise(noise: Noise, number: int) -> Noise:
-    spectrum = None if noise.spectrum is None else _turn_spectrum(noise.spectrum, number)
-    if noise.is_constant:
-        return ConstantNoise(noise.lowest, spectrum)
-    levels = np.ascontiguousarray(apply_symmetry(noise.rows(slice(None)), number))
-    return NoiseMap(levels.__getitem__, noise.lowest, noise.highest, spectrum)
-
-
-def _turn_spectrum(spectrum: NoiseSpectrum, number: int) -> NoiseSpectrum:
-    """Frequencies turn as the image does; zero stays where it is."""
-    numbers = np.arange(spectrum.side)
-    rows, columns = (-numbers % spectrum.side if number & bit else numbers for bit in (1, 2))
-    power = spectrum.power[np.ix_(rows, columns)]
-    return NoiseSpectrum(power.T if number & 4 else power)

@@ -21,7 +21,6 @@ from heatprior.arrays import FloatArray
 from heatprior.errors import InvalidInputError
 from heatprior.kernels.patches import Grid, Progress, part_of
 from heatprior.priors.protocol import ImagePrior, Prior
-from heatprior.restoration.denoising import apply_symmetry, undo_symmetry
 from heatprior.restoration.operators.measurement import (
     Counted,
     Data,
@@ -31,6 +30,7 @@ from heatprior.restoration.operators.measurement import (
     weigh_data,
 )
 from heatprior.restoration.pipeline import ONE_STEP, Pipeline, check_holds_a_patch
+from heatprior.restoration.symmetries import apply_symmetry, undo_symmetry
 
 START = 60 / 255  # the first noise level: ghosts in an image to begin with are as large as that
 TYPICAL = 30 / 255  # an image's error to begin with, about: what the data determine is judged by it

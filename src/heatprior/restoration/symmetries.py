@@ -1,0 +1,55 @@
+"""The eight symmetries of the square: an image denoised in several of them, turned back, and averaged."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from heatprior.arrays import FloatArray
+from heatprior.kernels.patches import Progress, part_of
+from heatprior.noise_value import ConstantNoise, Noise, NoiseMap, NoiseSpectrum
+
+Denoiser = Callable[..., FloatArray]  # image (H, W), its noise, progress → the image denoised
+
+
+def average_symmetries(denoiser: Denoiser, count: int) -> Denoiser:
+    """The mean of what `denoiser` makes of an image in the first `count` of eight symmetries, each turned back."""
+
+    def averaged(image: FloatArray, noise: Noise, progress: Progress | None = None) -> FloatArray:
+        total = np.zeros(image.shape, np.float32)
+        for number in range(count):
+            turned = np.ascontiguousarray(apply_symmetry(image, number))
+            result = denoiser(turned, _turn_noise(noise, number), progress=part_of(progress, number, count))
+            total += undo_symmetry(result, number)
+        return np.asarray(total / np.float32(count))
+
+    return averaged
+
+
+def apply_symmetry(image: FloatArray, number: int) -> FloatArray:
+    """An image (H, W) upside down by the first bit of `number`, left to right by the second, transposed by a third."""
+    image = image[:: -1 if number & 1 else 1, :: -1 if number & 2 else 1]
+    return image.T if number & 4 else image
+
+
+def undo_symmetry(image: FloatArray, number: int) -> FloatArray:
+    """The inverse of `apply_symmetry`."""
+    image = image.T if number & 4 else image
+    return image[:: -1 if number & 1 else 1, :: -1 if number & 2 else 1]
+
+
+def _turn_noise(noise: Noise, number: int) -> Noise:
+    spectrum = None if noise.spectrum is None else _turn_spectrum(noise.spectrum, number)
+    if noise.is_constant:
+        return ConstantNoise(noise.lowest, spectrum)
+    levels = np.ascontiguousarray(apply_symmetry(noise.rows(slice(None)), number))
+    return NoiseMap(levels.__getitem__, noise.lowest, noise.highest, spectrum)
+
+
+def _turn_spectrum(spectrum: NoiseSpectrum, number: int) -> NoiseSpectrum:
+    """Frequencies turn as the image does; zero stays where it is."""
+    numbers = np.arange(spectrum.side)
+    rows, columns = (-numbers % spectrum.side if number & bit else numbers for bit in (1, 2))
+    power = spectrum.power[np.ix_(rows, columns)]
+    return NoiseSpectrum(power.T if number & 4 else power)
