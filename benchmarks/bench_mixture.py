@@ -23,7 +23,7 @@ from heatprior.data.trials import psnr
 from heatprior.kernels.candidates import CANDIDATES
 from heatprior.kernels.patches import average, extract
 from heatprior.kernels.threads import products_in_one_thread
-from heatprior.noise_value import ConstantNoise
+from heatprior.noise_value import Noise
 from heatprior.priors.mixture_step import COMPARED, NEGLIGIBLE, step_of_mixture
 
 SIDE = 512
@@ -183,7 +183,7 @@ def one_step(
     prior: GaussianMixturePrior, noisy: FloatArray, candidates: int, negligible: float, compared: int
 ) -> FloatArray:
     """With these short cuts."""
-    noise = ConstantNoise(SIGMA)
+    noise = Noise.constant(SIGMA)
     return step_of_mixture(prior, noisy, noise, candidates=candidates, negligible=negligible, compared=compared)
 
 

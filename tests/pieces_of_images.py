@@ -1,14 +1,14 @@
 """Images cut into pieces, and the noise that a piece has: what tests of equal bits share."""
 
-from heatprior.noise_value import ConstantNoise, NoiseMap
+from heatprior.noise_value import Noise
 
 
 def noise_in(levels, here):
     """The noise of a part of an image: 0.1 everywhere, or of a map of `levels`."""
     if levels is None:
-        return ConstantNoise(0.1)
+        return Noise.constant(0.1)
     part = levels[here]
-    return NoiseMap(part.__getitem__, float(levels.min()), float(levels.max()))
+    return Noise(part.__getitem__, float(levels.min()), float(levels.max()))
 
 
 def pieces(shape, rows, columns):

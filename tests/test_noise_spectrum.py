@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from heatprior.errors import InvalidInputError
-from heatprior.noise_value import ConstantNoise, NoiseMap, NoiseSpectrum, as_noise
+from heatprior.noise_value import Noise, NoiseSpectrum, as_noise
 from heatprior.restoration.pipeline import everything
 from heatprior.restoration.pyramid import halve, halve_noise
 
@@ -48,7 +48,7 @@ def test_noise_of_a_reduced_image_follows_from_the_spectrum():
     spectrum, rng = low_pass(), np.random.default_rng(1)
     here, half = everything((512, 512)), everything((256, 256))
     small = halve((0.1 * drawn(spectrum, (512, 512), rng)).astype(np.float32), here, half, (512, 512))
-    noise = halve_noise(ConstantNoise(0.1, spectrum), here, half, (512, 512))
+    noise = halve_noise(Noise.constant(0.1, spectrum), here, half, (512, 512))
     assert small.std() == pytest.approx(noise.lowest, rel=0.02)
     neighbours = float((small[:, 1:] * small[:, :-1]).mean() / small.var())
     assert neighbours == pytest.approx(noise.spectrum.autocovariance[0, 1], abs=0.02)
@@ -59,12 +59,12 @@ def test_noise_keeps_its_spectrum_through_what_splitting_does_to_it():
     spectrum = low_pass()
     levels = np.full((8, 8), 0.1)
     levels[4:] = 0.2
-    for noise in (ConstantNoise(0.1, spectrum), NoiseMap(levels.__getitem__, 0.1, 0.2, spectrum)):
+    for noise in (Noise.constant(0.1, spectrum), Noise(levels.__getitem__, 0.1, 0.2, spectrum)):
         assert as_noise(noise).spectrum is spectrum
         assert noise.change(lambda sigma: 0.5 * sigma, 0.05, 0.1).spectrum is spectrum
         assert noise.rearrange(lambda read, rows: read(rows)).spectrum is spectrum
         assert noise.halve((8, 8), 0.5).spectrum is not None
-    assert ConstantNoise(0.1).halve((8, 8), 0.5).spectrum is None
+    assert Noise.constant(0.1).halve((8, 8), 0.5).spectrum is None
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from heatprior.data.datasets import PatchSource
 from heatprior.errors import InvalidInputError
 from heatprior.learning.optimisers import BETA_MEAN, BETA_SQUARE, EPSILON
 from heatprior.learning.training import StepByStep, check_sizes
-from heatprior.noise_value import ConstantNoise
+from heatprior.noise_value import Noise
 from heatprior.priors.expectation_maximisation import FLOOR
 from heatprior.priors.gaussian_mixture import GaussianMixturePrior
 from heatprior.priors.mixture_step import CARD_ENTRY
@@ -185,8 +185,8 @@ def first_plan(prior: GaussianMixturePrior) -> tuple[FloatArray, ...]:
         levels, weights = (np.array(card["hqs"][key]).T for key in ("levels", "weights"))
     else:
         levels, weights = (_at_all_nodes(first) for first in FIRST)
-    crossover = np.array([pyramid.crossover_on(card, ConstantNoise(sigma))[:2] for sigma in NODES]).T  # (2, m)
-    between = np.array([pyramid.crossover_between(card, ConstantNoise(sigma)) or FIRST_BETWEEN for sigma in NODES]).T
+    crossover = np.array([pyramid.crossover_on(card, Noise.constant(sigma))[:2] for sigma in NODES]).T  # (2, m)
+    between = np.array([pyramid.crossover_between(card, Noise.constant(sigma)) or FIRST_BETWEEN for sigma in NODES]).T
     for merger in (crossover, between):
         merger[1] = np.log(merger[1])
     quarter = np.log(prior.step_settings.window.reshape(size, size))[: -(-size // 2), : -(-size // 2)]

@@ -10,9 +10,8 @@ nowhere negative gives a covariance matrix for patches of any size, and that of 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Protocol
 
 import numpy as np
 
@@ -27,161 +26,74 @@ Levels = Callable[[FloatArray], FloatArray]  # of each level, another
 LEAST_POWER = 1e-5  # of the mean: no frequency is free of noise, if only because grey levels are rounded
 
 
-class Noise(Protocol):
-    """Gaussian noise whose standard deviation lies from `lowest` to `highest`.
+@dataclass(frozen=True)
+class Noise:
+    """Gaussian noise: its standard deviation at every pixel, from `lowest` to `highest`, some rows at a time.
 
     A prior that does not support correlated noise treats it as white noise of the same levels.
     """
 
-    @property
-    def spectrum(self) -> NoiseSpectrum | None:
-        """How it is correlated from pixel to pixel; None if it is not."""
-        ...
+    read: Callable[[Rows], FloatArray] | None  # rows → (rows, W); None if all pixels have the same level
+    lowest: float
+    highest: float
+    spectrum: NoiseSpectrum | None = None  # how it is correlated from pixel to pixel; None if it is not
 
-    @property
-    def lowest(self) -> float:
-        """The lowest level."""
-        ...
-
-    @property
-    def highest(self) -> float:
-        """The highest level."""
-        ...
+    @classmethod
+    def constant(cls, sigma: float, spectrum: NoiseSpectrum | None = None) -> Noise:
+        """The same level everywhere."""
+        return cls(None, sigma, sigma, spectrum)
 
     @property
     def is_constant(self) -> bool:
-        """Whether all pixels have the same level."""
-        ...
+        """Whether all pixels have the same level; of a map that does, `as_noise` makes constant noise."""
+        return self.read is None
 
     def rows(self, rows: Rows) -> FloatArray:
         """The levels of some rows of pixels, (rows, W), or () if all are the same."""
-        ...
+        return np.asarray(self.lowest) if self.read is None else self.read(rows)
 
     def patches(self, rows: slice, size: int) -> FloatArray:
         """The levels of all patches in some rows, root mean squares over pixels: (rows − b + 1, W − b + 1), or ()."""
-        ...
+        return np.asarray(self.lowest) if self.read is None else root_mean_squares(self.read(rows), size)
 
     def change(self, levels: Levels, lowest: float, highest: float) -> Noise:
         """The noise whose levels are `levels` of these, all from `lowest` to `highest`."""
-        ...
+        if self.is_constant:
+            return Noise.constant(float(levels(np.asarray(self.lowest))), self.spectrum)
+        return Noise(lambda rows: levels(self.rows(rows)), lowest, highest, self.spectrum)
 
     def rearrange(self, read: Callable[[Callable[[Rows], FloatArray], Rows], FloatArray]) -> Noise:
         """The noise of an image whose rows `read` puts together from rows of this one, as where it is mirrored."""
-        ...
+        return self if self.is_constant else replace(self, read=lambda rows: read(self.rows, rows))
 
     def halve(self, shape: tuple[int, int], factor: float) -> Noise:
-        """The noise of an image (H, W) at half its size: the root mean square over 2×2 pixels, times `factor`."""
-        ...
+        """The noise of an image (H, W) at half its size: the root mean square over 2×2 pixels, times `factor`.
 
-
-@dataclass(frozen=True)
-class ConstantNoise:
-    """The same level everywhere."""
-
-    sigma: float
-    spectrum: NoiseSpectrum | None = None
-
-    @property
-    def lowest(self) -> float:
-        """The one level."""
-        return self.sigma
-
-    @property
-    def highest(self) -> float:
-        """The one level."""
-        return self.sigma
-
-    @property
-    def is_constant(self) -> bool:
-        """Always."""
-        return True
-
-    def rows(self, rows: Rows) -> FloatArray:  # noqa: ARG002
-        """The one level, ()."""
-        return np.asarray(self.sigma)
-
-    def patches(self, rows: slice, size: int) -> FloatArray:  # noqa: ARG002
-        """The one level, ()."""
-        return np.asarray(self.sigma)
-
-    def change(self, levels: Levels, lowest: float, highest: float) -> ConstantNoise:  # noqa: ARG002
-        """`levels` of the one level."""
-        return ConstantNoise(float(levels(np.asarray(self.sigma))), self.spectrum)
-
-    def rearrange(
-        self,
-        read: Callable[[Callable[[Rows], FloatArray], Rows], FloatArray],  # noqa: ARG002
-    ) -> ConstantNoise:
-        """The same."""
-        return self
-
-    def halve(self, shape: tuple[int, int], factor: float) -> ConstantNoise:  # noqa: ARG002
-        """The level times `factor`."""
-        spectrum, part = _halve_rows(self.spectrum)
-        return ConstantNoise(self.sigma * factor * part, spectrum)
-
-
-@dataclass(frozen=True)
-class NoiseMap:
-    """A level for each pixel, some rows at a time, all from `lowest` to `highest`."""
-
-    read: Callable[[Rows], FloatArray]  # rows → (rows, W)
-    lowest: float
-    highest: float
-    spectrum: NoiseSpectrum | None = None
-
-    @property
-    def is_constant(self) -> bool:
-        """Never; `as_noise` makes constant noise of a constant map."""
-        return False
-
-    def rows(self, rows: Rows) -> FloatArray:
-        """(rows, W)."""
-        return self.read(rows)
-
-    def patches(self, rows: slice, size: int) -> FloatArray:
-        """(rows − b + 1, W − b + 1), in float32."""
-        return root_mean_squares(self.read(rows), size)
-
-    def change(self, levels: Levels, lowest: float, highest: float) -> NoiseMap:
-        """Level by level."""
-        return NoiseMap(lambda rows: levels(self.read(rows)), lowest, highest, self.spectrum)
-
-    def rearrange(self, read: Callable[[Callable[[Rows], FloatArray], Rows], FloatArray]) -> NoiseMap:
-        """Row by row."""
-        return NoiseMap(lambda rows: read(self.read, rows), self.lowest, self.highest, self.spectrum)
-
-    def halve(self, shape: tuple[int, int], factor: float) -> NoiseMap:
-        """The last row or column stands for itself where there is no next one."""
-        height, width = (-(-length // 2) for length in shape)
-        spectrum, part = _halve_rows(self.spectrum)
+        The last row or column stands for itself where there is no next one.
+        """
+        spectrum, part = (None, 1.0) if self.spectrum is None else self.spectrum.halve()
         factor *= part
+        height, width = (-(-length // 2) for length in shape)
 
         def read(wanted: Rows) -> FloatArray:
             numbers = np.arange(height)[wanted]
             pairs = []
             for offset in (0, 1):
-                squares = np.square(self.read(np.minimum(2 * numbers + offset, shape[0] - 1)), dtype=np.float32)
+                squares = np.square(self.rows(np.minimum(2 * numbers + offset, shape[0] - 1)), dtype=np.float32)
                 right = np.concatenate([squares[:, 1::2], squares[:, -1:]], axis=1)[:, :width]
                 pairs.append((squares[:, ::2] + right) / 2.0)
             return np.asarray(factor * np.sqrt((pairs[0] + pairs[1]) / 2.0))
 
-        return NoiseMap(read, self.lowest * factor, self.highest * factor, spectrum)
+        own = None if self.is_constant else read
+        return Noise(own, self.lowest * factor, self.highest * factor, spectrum)
 
 
 def as_noise(sigma: float | FloatArray | Noise) -> Noise:
     """A number, a map (H, W) or noise as noise; a map that is constant counts as one level."""
-    if isinstance(sigma, ConstantNoise):
-        return sigma
-    if not isinstance(sigma, NoiseMap):
+    if not isinstance(sigma, Noise):
         values = np.asarray(sigma)
-        sigma = NoiseMap(values.__getitem__, float(values.min()), float(values.max()))
-    return ConstantNoise(sigma.lowest, sigma.spectrum) if sigma.highest <= sigma.lowest * SAME_LEVEL else sigma
-
-
-def _halve_rows(spectrum: NoiseSpectrum | None) -> tuple[NoiseSpectrum | None, float]:
-    """Of the image at half its size, and how much more noise than white one is left there."""
-    return (None, 1.0) if spectrum is None else spectrum.halve()
+        sigma = Noise(values.__getitem__, float(values.min()), float(values.max()))
+    return Noise.constant(sigma.lowest, sigma.spectrum) if sigma.highest <= sigma.lowest * SAME_LEVEL else sigma
 
 
 def mixed_noise(noises: Sequence[Noise], weights: FloatArray) -> Noise:
@@ -193,8 +105,8 @@ def mixed_noise(noises: Sequence[Noise], weights: FloatArray) -> Noise:
 
     lowest, highest = (float(together([getattr(noise, end) for noise in noises])) for end in ("lowest", "highest"))
     if all(noise.is_constant for noise in noises):
-        return ConstantNoise(lowest)
-    return NoiseMap(lambda rows: together([noise.rows(rows) for noise in noises]), lowest, highest)
+        return Noise.constant(lowest)
+    return Noise(lambda rows: together([noise.rows(rows) for noise in noises]), lowest, highest)
 
 
 def root_mean_squares(levels: FloatArray, size: int) -> FloatArray:

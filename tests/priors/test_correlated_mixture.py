@@ -5,7 +5,7 @@ import pytest
 from correlated_mixture import CorrelatedMixture
 
 from heatprior.kernels.shapes import changes_plain
-from heatprior.noise_value import ConstantNoise, NoiseSpectrum
+from heatprior.noise_value import Noise, NoiseSpectrum
 from heatprior.priors.gaussian_mixture import GaussianMixturePrior
 from heatprior.priors.mixture_step import shape_tables, step_of_mixture
 
@@ -116,7 +116,7 @@ def test_fast_step_whitens_and_is_its_plain_twin():
     )
     spectrum = low_pass(16)
     image = rng.normal(size=(20, 24)).astype(np.float32) * 0.1
-    changes = step_of_mixture(prior, image, ConstantNoise(0.05, spectrum), candidates=3, negligible=0.0) - image
+    changes = step_of_mixture(prior, image, Noise.constant(0.05, spectrum), candidates=3, negligible=0.0) - image
     windows = np.lib.stride_tricks.sliding_window_view(image.astype(np.float64), (8, 8))
     patches = windows.reshape(-1, 64)
     plain = changes_plain(patches, shape_tables(prior, (0.05,), 0.0, spectrum), 0)[0].reshape(windows.shape)
@@ -125,5 +125,5 @@ def test_fast_step_whitens_and_is_its_plain_twin():
         total[i : i + 8, j : j + 8] += plain[i, j]
         count[i : i + 8, j : j + 8] += 1
     np.testing.assert_allclose(changes, total / count, atol=2e-5)  # of float32
-    white = step_of_mixture(prior, image, ConstantNoise(0.05)) - image
+    white = step_of_mixture(prior, image, Noise.constant(0.05)) - image
     assert np.abs(white - changes).max() > 1e-2

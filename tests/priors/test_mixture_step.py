@@ -13,7 +13,7 @@ from heatprior import load
 from heatprior.data.trials import psnr
 from heatprior.kernels import patches as bands
 from heatprior.kernels.patches import average, extract
-from heatprior.noise_value import NoiseMap, as_noise, root_mean_squares
+from heatprior.noise_value import Noise, as_noise, root_mean_squares
 from heatprior.priors import mixture_step as mixture_averaging
 from heatprior.priors.gaussian_mixture import GaussianMixturePrior
 from heatprior.priors.mixture_step import NEGLIGIBLE, cells_of_mixture, step_of_mixture
@@ -32,7 +32,7 @@ def picture(shape, seed=0):
 def fast(prior, image, sigma, **options):
     """The image after one step."""
     image = np.ascontiguousarray(image, np.float32)
-    noise = sigma if isinstance(sigma, NoiseMap) else as_noise(sigma)
+    noise = sigma if isinstance(sigma, Noise) else as_noise(sigma)
     return step_of_mixture(prior, image, noise, **options)
 
 
@@ -202,8 +202,8 @@ def test_a_map_may_hold_zeros():
 
 def test_values_beyond_the_range_of_a_map_are_taken_for_its_ends():
     image, sigma = picture((30, 40)), np.linspace(0.01, 0.5, 40) * np.ones((30, 1))
-    narrow = NoiseMap(sigma.__getitem__, 0.1, 0.2)
-    clipped = NoiseMap(np.clip(sigma, 0.1, 0.2).__getitem__, 0.1, 0.2)
+    narrow = Noise(sigma.__getitem__, 0.1, 0.2)
+    clipped = Noise(np.clip(sigma, 0.1, 0.2).__getitem__, 0.1, 0.2)
     ends = fast(PRIOR, image, narrow)
     # patches in between have other shapes, so that products have other rows, and may round otherwise
     np.testing.assert_allclose(ends[:, :4], fast(PRIOR, image, clipped)[:, :4], atol=1e-6)

@@ -8,7 +8,7 @@ from PIL import Image
 from synthetic import oriented_mixture
 
 import heatprior as hp
-from heatprior.noise_value import ConstantNoise
+from heatprior.noise_value import Noise
 from heatprior.priors.expectation_maximisation import log_likelihood
 from heatprior.restoration.adaptation import STRENGTH, fit_to_images
 from paper.weights.handmade import dct_prior
@@ -62,7 +62,7 @@ def test_what_is_learnt_is_the_clean_image():
 def test_patches_of_the_prior_itself_teach_next_to_nothing():
     rng = np.random.default_rng(0)
     images = [PRIOR.sample(1, SIGMA, rng=rng).reshape(3, 3).astype(np.float32) for _ in range(600)]
-    prior = fit_to_images(PRIOR, [(image, ConstantNoise(SIGMA)) for image in images])
+    prior = fit_to_images(PRIOR, [(image, Noise.constant(SIGMA)) for image in images])
     held_out = PRIOR.sample(4000, SIGMA, rng=rng)
     change = log_likelihood(prior, held_out, SIGMA) - log_likelihood(PRIOR, held_out, SIGMA)
     assert abs(change) < 0.1

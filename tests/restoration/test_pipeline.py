@@ -10,7 +10,7 @@ from heatprior.border.gaps import REACH, UNIT, fill_nearby
 from heatprior.errors import InvalidInputError
 from heatprior.kernels import patches as row_bands
 from heatprior.kernels.patches import EVERY, Grid
-from heatprior.noise_value import ConstantNoise
+from heatprior.noise_value import Noise
 from heatprior.priors import mixture_step, protocol
 from heatprior.priors.protocol import complete
 from heatprior.restoration.pipeline import ONE_STEP, Pipeline
@@ -90,7 +90,7 @@ def test_a_piece_that_mistakes_its_place_for_the_next_pixel_differs(monkeypatch)
     of_piece = Grid.of_piece
     monkeypatch.setattr(Grid, "of_piece", lambda grid, shape, corner: of_piece(grid, shape, (corner[0], corner[1] + 1)))
     pipeline, wanted = pipeline_of(prior, "hqs", SHAPE, 1), (slice(40, 75), slice(170, 340))
-    denoised = pipeline.denoise(image[pipeline.reads(wanted)], ConstantNoise(0.1), wanted)
+    denoised = pipeline.denoise(image[pipeline.reads(wanted)], Noise.constant(0.1), wanted)
     # Much more than rounding, which differs between processors.
     assert np.abs(denoised - whole[wanted]).max() > 1e-3
 

@@ -9,7 +9,7 @@ from scipy.fft import dctn, idctn
 
 from examples import gaussian_mixture, patch_prior, with_learnt_step
 from heatprior.errors import InvalidInputError, PriorFileError
-from heatprior.noise_value import ConstantNoise
+from heatprior.noise_value import Noise
 from heatprior.priors import mixture_step
 from heatprior.restoration import pyramid
 from heatprior.restoration.pipeline import Pipeline, halve_shape
@@ -247,7 +247,7 @@ def test_a_bad_crossover_is_refused(entry):
 
 def test_the_card_says_where_one_scale_takes_over_from_the_next():
     entry = {"sigmas": [0.05, 0.2], "edges": [0.3, 0.7], "widths": [0.1, 0.2]}
-    assert crossover_on({"crossover": entry}, ConstantNoise(0.1)) == pytest.approx((0.5, 0.15, 1.0))
+    assert crossover_on({"crossover": entry}, Noise.constant(0.1)) == pytest.approx((0.5, 0.15, 1.0))
     image = smooth(SHAPE) + RNG.normal(0, 0.1, SHAPE).astype(np.float32)
     one, other = (
         Pipeline(replace(dct_prior(5), card=card), SHAPE).denoise(image, 0.1) for card in ({}, {"crossover": entry})

@@ -13,7 +13,7 @@ import heatprior.torch as ht
 from examples import with_learnt_step
 from heatprior import InvalidInputError
 from heatprior.kernels.patches import Grid
-from heatprior.noise_value import ConstantNoise
+from heatprior.noise_value import Noise
 from heatprior.priors.mixture_step import step_of_mixture
 from heatprior.torch import averaging
 from heatprior.torch.averaging import starts
@@ -67,7 +67,7 @@ def test_a_mixture_denoises_as_the_library_without_its_short_cuts(sigma, is_weig
     prior = with_learnt_step(PRIORS["mixture"]) if is_weighted else PRIORS["mixture"]
     x = noisy_images(1, 1, 21, 18, sigma=sigma)
     everything = {"candidates": len(prior.covariances), "negligible": 0.0, "compared": prior.size**2}
-    expected = step_of_mixture(prior, x[0, 0].numpy(), ConstantNoise(sigma), **everything)
+    expected = step_of_mixture(prior, x[0, 0].numpy(), Noise.constant(sigma), **everything)
     assert largest(by_tensors(ht.from_prior(prior), x, sigma, 1)[0, 0], torch.tensor(expected)) < 1e-5  # float32
     if is_weighted and sigma > 1e-3:
         plain = by_tensors(ht.from_prior(PRIORS["mixture"]), x, sigma, 1)[0, 0]

@@ -15,7 +15,7 @@ from synthetic import landscape, sparse_prior
 
 import heatprior.torch as ht
 from examples import gaussian_mixture
-from heatprior.noise_value import ConstantNoise
+from heatprior.noise_value import Noise
 from heatprior.restoration.pyramid import HALF, NOISE_FACTOR, TAPS, crossover_filter, crossover_on
 
 CARD = {"crossover": {"sigmas": [0.01, 1.0], "edges": [0.4, 0.7], "widths": [0.05, 0.2]}}
@@ -81,7 +81,7 @@ def by_hand(prior, image, sigma, scales):
         return fine
     (down, back_down), (across, back_across) = map(halving, image.shape)
     coarse = by_hand(prior, down @ image @ across.T, NOISE_FACTOR * sigma, scales - 1)
-    weights = crossover_filter(crossover_on(prior.card, ConstantNoise(sigma)))
+    weights = crossover_filter(crossover_on(prior.card, Noise.constant(sigma)))
     decided = correlate(coarse - down @ fine @ across.T, weights, mode="reflect")  # the edge between two pixels
     return fine + back_down @ decided @ back_across.T
 

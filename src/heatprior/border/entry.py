@@ -30,7 +30,7 @@ from heatprior.border.pixels import (
 )
 from heatprior.border.scale import full_scale
 from heatprior.errors import InvalidInputError
-from heatprior.noise_value import ConstantNoise, Noise, NoiseMap, as_noise, mixed_noise
+from heatprior.noise_value import Noise, as_noise, mixed_noise
 
 ROWS_AT_ONCE = 64  # that are converted to the type of the result at a time
 
@@ -222,9 +222,9 @@ def noise_of_levels(values: FloatArray, full: float, *, is_map: bool, ends: tupl
     `ends` are the lowest and the highest level of the whole channel, if only a piece of a map is here.
     """
     if not is_map:
-        return ConstantNoise(float(values.reshape(-1)[0]) / full)
+        return Noise.constant(float(values.reshape(-1)[0]) / full)
     lowest, highest = ends or (float(values.min()), float(values.max()))
-    return as_noise(NoiseMap(lambda rows: np.asarray(values[rows] / full), lowest / full, highest / full))
+    return as_noise(Noise(lambda rows: np.asarray(values[rows] / full), lowest / full, highest / full))
 
 
 def as_type(values: FloatArray, dtype: np.dtype[Any]) -> NDArray[Any]:

@@ -20,7 +20,7 @@ from heatprior.border.pixels import COLOUR, as_channels
 from heatprior.display import as_html, describe_fields, format_level
 from heatprior.errors import InvalidInputError
 from heatprior.files import replacing
-from heatprior.noise_value import Noise, NoiseMap, NoiseSpectrum, as_noise
+from heatprior.noise_value import Noise, NoiseSpectrum, as_noise
 
 FORMAT, VERSION = "heatprior noise profile", 1
 SIDE = 32  # pixels of a square whose power is measured
@@ -44,7 +44,7 @@ class StationaryNoise:
     def on(self, brightness: FloatArray) -> Noise:
         """The noise of an image of this brightness (H, W), smooth."""
         levels = np.sqrt(np.interp(brightness, self.brightness, self.variances)).astype(np.float32)
-        return as_noise(NoiseMap(levels.__getitem__, float(levels.min()), float(levels.max()), self.spectrum))
+        return as_noise(Noise(levels.__getitem__, float(levels.min()), float(levels.max()), self.spectrum))
 
     @property
     def sigma(self) -> float:

@@ -17,7 +17,7 @@ from heatprior.border.pixels import as_channels, axis_or_none, unwrap
 from heatprior.errors import InvalidInputError
 from heatprior.kernels.patches import Progress, part_of
 from heatprior.noise.levels import estimate_sigma
-from heatprior.noise_value import ConstantNoise
+from heatprior.noise_value import Noise
 from heatprior.presets import DEFAULT, PRESETS
 from heatprior.priors.protocol import DiffusedPrior
 from heatprior.restoration import operators
@@ -209,7 +209,7 @@ def _estimate(entered: Entered, measurement: Measurement) -> Noises:
         pixels = values[..., 0, :, :] if axis is None else np.moveaxis(values, -3, axis)
     found = np.asarray(estimate_sigma(pixels, channel_axis=axis, white=entered.full).sigma) / entered.full
     levels = np.maximum(found, LEAST_SIGMA).reshape(entered.channels.shape[:-2])
-    return {place: ConstantNoise(float(levels[place])) for place in np.ndindex(levels.shape)}
+    return {place: Noise.constant(float(levels[place])) for place in np.ndindex(levels.shape)}
 
 
 def fill_in(

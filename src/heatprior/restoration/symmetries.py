@@ -8,7 +8,7 @@ import numpy as np
 
 from heatprior.arrays import FloatArray
 from heatprior.kernels.patches import Progress, part_of
-from heatprior.noise_value import ConstantNoise, Noise, NoiseMap, NoiseSpectrum
+from heatprior.noise_value import Noise, NoiseSpectrum
 
 Denoiser = Callable[..., FloatArray]  # image (H, W), its noise, progress → the image denoised
 
@@ -42,9 +42,9 @@ def undo_symmetry(image: FloatArray, number: int) -> FloatArray:
 def _turn_noise(noise: Noise, number: int) -> Noise:
     spectrum = None if noise.spectrum is None else _turn_spectrum(noise.spectrum, number)
     if noise.is_constant:
-        return ConstantNoise(noise.lowest, spectrum)
+        return Noise.constant(noise.lowest, spectrum)
     levels = np.ascontiguousarray(apply_symmetry(noise.rows(slice(None)), number))
-    return NoiseMap(levels.__getitem__, noise.lowest, noise.highest, spectrum)
+    return Noise(levels.__getitem__, noise.lowest, noise.highest, spectrum)
 
 
 def _turn_spectrum(spectrum: NoiseSpectrum, number: int) -> NoiseSpectrum:

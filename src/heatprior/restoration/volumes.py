@@ -18,7 +18,7 @@ from heatprior.arrays import FloatArray
 from heatprior.border.gaps import check_not_empty
 from heatprior.kernels.patches import Progress
 from heatprior.kernels.threads import for_each
-from heatprior.noise_value import Noise, NoiseMap, as_noise
+from heatprior.noise_value import Noise, as_noise
 from heatprior.restoration.error_bars import PROBE, SEED, draw_signs
 
 KEPT = 0.15  # of the noisy volume, in what is denoised once more
@@ -71,7 +71,7 @@ def denoise_slices(volume: FloatArray, sigma: FloatArray, axis: int, denoise_pla
 
     def work(number: int) -> FloatArray:
         plane = np.ascontiguousarray(slices[number], np.float32)
-        noise = as_noise(NoiseMap(levels[number].__getitem__, lowest, highest))
+        noise = as_noise(Noise(levels[number].__getitem__, lowest, highest))
         return plane if np.isnan(plane).all() else denoise_plane(plane, noise)
 
     return np.moveaxis(np.stack(for_each(work, range(len(slices)))), 0, axis)
