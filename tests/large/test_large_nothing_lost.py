@@ -94,7 +94,9 @@ def test_a_prior_within_the_output_is_an_input_too():
         denoise_store(Path("in.zarr"), Path("up.zarr"), settings, SIGMA, force=True)
 
 
-@pytest.mark.parametrize("what", ["file", "folder", "group of numbers", "metadata that is none", "store and notes"])
+@pytest.mark.parametrize(
+    "what", ["file", "folder", "group of numbers", "metadata that is none", "store and notes", "store in store"]
+)
 def test_only_a_store_of_images_is_replaced(places, prior, rng, what):
     target = places / "target.zarr"
     if what == "file":
@@ -108,6 +110,9 @@ def test_only_a_store_of_images_is_replaced(places, prior, rng, what):
         target.mkdir()
         (target / "zarr.json").write_text("{}")
         (target / "precious").touch()
+    elif what == "store in store":
+        ome_zarr(target, rng, shape=SHAPE)
+        ome_zarr(target / "another.zarr", rng, shape=SHAPE)
     else:
         ome_zarr(target, rng, shape=SHAPE)
         (target / "0" / "notes.txt").write_text("precious")

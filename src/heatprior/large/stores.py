@@ -59,7 +59,10 @@ def is_store(path: Path) -> bool:
 
 
 def foreign_in(path: Path) -> Path | None:
-    """The first thing in a store that is no part of it, neither metadata nor a chunk of an array; None if all is."""
+    """The first thing in a store that is no part of it, neither metadata nor a chunk of an array; None if all is.
+
+    A store in a store is none of its groups: it was put there.
+    """
     array: Path | None = None
     for name, folders, files in os.walk(path):
         folder = Path(name)
@@ -68,7 +71,8 @@ def foreign_in(path: Path) -> Path | None:
         for entry in sorted((*folders, *files)):
             found = folder / entry
             is_chunk = array is not None and CHUNKS.fullmatch(found.relative_to(array).as_posix())
-            if found.is_symlink() or not (entry in (*METADATA, *BESIDE, *folders) or is_chunk):
+            is_part = is_chunk or entry in (*METADATA, *BESIDE) or (entry in folders and found.suffix != ".zarr")
+            if found.is_symlink() or not is_part:
                 return found
     return None
 
