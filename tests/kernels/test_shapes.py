@@ -6,9 +6,11 @@ import pytest
 from examples import gaussian_mixture, with_learnt_step
 from heatprior.kernels.candidates import RUN
 from heatprior.kernels.patches import EVERY, average, extract
-from heatprior.kernels.shapes import add_changes, changes_plain
+from heatprior.kernels.shapes import SLOPE, add_changes, changes_plain
+from heatprior.noise_value import NoiseSpectrum
 from heatprior.priors.gaussian_mixture import GaussianMixturePrior
 from heatprior.priors.mixture_step import shape_tables
+from heatprior.priors.protocol import tweedie
 
 RIVAL = 0.3
 ONE_LEVEL = np.zeros((1, 1), np.int32)
@@ -18,6 +20,7 @@ MIXTURES = {
     "contrasts": gaussian_mixture(4, 5, (0.1, 1.0, 10.0), seed=3, narrowest=0.02),
     "more axes than a register has": gaussian_mixture(6, 3, (0.5, 2.0), seed=4, narrowest=0.003),
 }
+CORRELATED = NoiseSpectrum(1.0 + 0.9 * np.cos(2 * np.pi * np.add.outer(np.arange(16), np.arange(16)) / 16))
 every_mixture = pytest.mark.parametrize("name", MIXTURES)
 
 
@@ -28,23 +31,25 @@ def noisy(shape, seed=0, sigma=0.3):
     return (shades + sigma * rng.standard_normal(shape)).astype(np.float32)
 
 
-def kernel(prior, image, sigmas, levels=ONE_LEVEL, candidates=None, grid=EVERY):
+def kernel(prior, image, sigmas, levels=ONE_LEVEL, candidates=None, grid=EVERY, guide=None, **options):
     """The mean change of every pixel; all shapes are candidates unless told otherwise."""
     total = np.zeros((2, *image.shape), np.float32)
     shapes = len(prior.covariances) if candidates is None else candidates
     places = tuple(grid.starts(length, prior.size) for length in image.shape)
-    add_changes(image, prior.size, places, levels, shape_tables(prior, sigmas), shapes, total)
+    add_changes(image, prior.size, places, levels, shape_tables(prior, sigmas, **options), shapes, total, guide)
     return total[0] / total[1]
 
 
-def twin(prior, image, sigmas, levels=ONE_LEVEL):
+def twin(prior, image, sigmas, levels=ONE_LEVEL, guide=None, **options):
     patches = extract(image.astype(np.float64), prior.size)
-    tables = shape_tables(prior, sigmas)
+    tables = shape_tables(prior, sigmas, **options)
+    guides = None if guide is None else extract(guide.astype(np.float64), prior.size)
     each = np.broadcast_to(levels.ravel() if levels.size > 1 else levels[0], len(patches))
     changes, weights = np.zeros(patches.shape), np.zeros(patches.shape)
     for level in np.unique(each):
         here = each == level
-        changes[here], weights[here] = changes_plain(patches[here], tables, level)
+        own = None if guides is None else guides[here]
+        changes[here], weights[here] = changes_plain(patches[here], tables, level, own)
     total, counted = (average(values, image.shape, prior.size) for values in (weights * changes, weights))
     return total / counted
 
@@ -165,3 +170,81 @@ def test_few_candidates_are_enough_where_neighbours_are_alike():
 def test_more_candidates_than_shapes_change_nothing():
     prior, image = MIXTURES["EPLL's"], noisy((20, 21))
     np.testing.assert_array_equal(kernel(prior, image, (0.2,), candidates=20), kernel(prior, image, (0.2,)))
+
+
+# A guide: one more direction of the prior, in which a patch may lie.
+
+
+def beside(guide, share, seed=5):
+    """A difference that is a part of its guide, and noise."""
+    return (share * guide + noisy(guide.shape, seed, 0.1)).astype(np.float32)
+
+
+def with_slope(prior, guide):
+    """The mixture whose every component comes a second time with the guide (d,) as one more direction."""
+    covariances = (prior.contrasts[:, None, None, None] * prior.covariances).reshape(-1, *prior.covariances.shape[1:])
+    wider = covariances + float(SLOPE) ** 2 * np.outer(guide, guide)
+    log_weights = np.tile(prior.log_weights.T.ravel(), 2)[:, None]
+    return GaussianMixturePrior(np.concatenate([covariances, wider]), log_weights)
+
+
+@pytest.mark.parametrize(("sigma", "negligible"), [(0.02, 0.0), (0.2, 0.0), (0.2, 0.03), (0.02, 0.03)])
+@pytest.mark.parametrize("spectrum", [None, CORRELATED], ids=["white", "correlated"])
+def test_beside_a_guide_a_patch_becomes_its_mean_by_tweedie(sigma, negligible, spectrum):
+    """y + sigma² C ∇ log f(y): of the mixture that has the guide as a direction, and of that with another guide not."""
+    prior, image, off = MIXTURES["one shape"], noisy((6, 30), 3, 0.1), []
+    colour, kept = beside(image, 0.7), {"negligible": negligible, "spectrum": spectrum}
+    noise = np.eye(8) if spectrum is None else prior.basis @ spectrum.covariance(3) @ prior.basis.T
+    root = np.linalg.cholesky(noise)
+    for column in range(28):
+        guide, y = (values[:3, column : column + 3] for values in (image, colour))
+        coordinates = [prior.basis @ values.ravel().astype(float) for values in (guide, y, image[3:, :3])]
+        white, y_white, wrong = (np.linalg.solve(root, values) for values in coordinates)
+        inverse = np.linalg.inv(root)
+        own = GaussianMixturePrior(inverse @ prior.covariances @ inverse.T, prior.log_weights, prior.contrasts)
+        expected, other = (
+            (root @ tweedie_of(with_slope(own, v), y_white, sigma) - coordinates[1]) @ prior.basis
+            for v in (white, wrong)
+        )
+        found = kernel(prior, y.copy(), (sigma,), guide=guide.copy(), **kept).ravel()
+        np.testing.assert_allclose(found, expected, atol=1e-5 if negligible == 0.0 else 0.05 * np.abs(y).max())
+        off.append(np.abs(other - expected).max())
+    assert np.median(off) > 0.03 * sigma
+
+
+def tweedie_of(prior, coordinates, sigma):
+    return prior.basis @ tweedie(prior, coordinates @ prior.basis, sigma)
+
+
+@every_mixture
+@pytest.mark.parametrize("negligible", [0.0, 0.03, 0.5])
+@pytest.mark.parametrize("spectrum", [None, CORRELATED], ids=["white", "correlated"])
+def test_beside_a_guide_the_kernel_is_its_twin(name, negligible, spectrum):
+    """Axes that are left out are seen by the guide too."""
+    prior, guide = with_learnt_step(MIXTURES[name]), noisy((23, 40), 4, 0.1)
+    image, options = beside(guide, 0.6), {"negligible": negligible, "spectrum": spectrum}
+    expected = twin(prior, image, (0.2,), guide=guide, **options)
+    np.testing.assert_allclose(kernel(prior, image, (0.2,), guide=guide, **options), expected, atol=1e-5)
+    assert np.abs(kernel(prior, image, (0.2,), guide=guide[::-1].copy(), **options) - expected).max() > 1e-3
+
+
+@every_mixture
+def test_beside_a_guide_patches_have_noise_levels_of_their_own(name):
+    prior, guide = with_learnt_step(MIXTURES[name]), noisy((20, 33), 1)
+    image, levels = beside(guide, 0.6), np.random.default_rng(2).integers(0, 6, (21 - prior.size, 34 - prior.size))
+    levels, sigmas = levels.astype(np.int32), tuple(np.geomspace(0.05, 0.5, 6).tolist())
+    expected = twin(prior, image, sigmas, levels, guide)
+    np.testing.assert_allclose(kernel(prior, image, sigmas, levels, guide=guide), expected, atol=1e-5)
+
+
+def test_a_guide_without_contrast_tells_nothing():
+    prior, image = MIXTURES["contrasts"], noisy((20, 33))
+    flat = np.full(image.shape, 0.4, np.float32)
+    np.testing.assert_allclose(kernel(prior, image, (0.2,), guide=flat), kernel(prior, image, (0.2,)), atol=1e-6)
+
+
+@pytest.mark.parametrize("sigma", [1e-5, 1e-3])
+def test_with_next_to_no_noise_a_difference_stays_beside_its_guide(sigma):
+    guide = noisy((20, 33))
+    change = kernel(MIXTURES["contrasts"], beside(guide, 0.7), (sigma,), guide=guide)
+    assert np.abs(change).max() < 5 * sigma

@@ -77,6 +77,14 @@ def test_the_shipped_qualities_have_the_bits_of_the_whole_at_several_scales(qual
     assert np.nanstd(difference) > 0.01 * sigma  # the others do matter
 
 
+def test_colours_have_the_bits_of_the_whole():
+    """The brightness has to be right wherever the differences look at it."""
+    image = image_of((3, 90, 130), "float32")
+    whole = hp.denoise(image, 0.1, prior=PRIORS["mixture"], channel_axis=0, white=1.0)
+    lazy = hp.denoise(da.from_array(image, chunks=(3, 50, 70)), 0.1, prior=PRIORS["mixture"], channel_axis=0, white=1.0)
+    np.testing.assert_array_equal(lazy.compute(), whole)
+
+
 @pytest.mark.parametrize("name", PRIORS)
 def test_blocks_that_take_themselves_for_the_whole_differ(name):
     image = image_of((70, 90), "uint16")

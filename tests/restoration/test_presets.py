@@ -29,15 +29,17 @@ def test_the_eight_symmetries_are_different():
 def test_a_denoiser_that_prefers_no_direction_is_its_own_mean():
     """And the noise turns with the image: both are handed out pixel by pixel."""
 
-    def pointwise(image, noise, **_):
-        return image * noise.rows(slice(0, len(image)))
+    def pointwise(planes, noises, **_):
+        return [plane * noise.rows(slice(0, len(plane))) for plane, noise in zip(planes, noises, strict=True)]
 
-    def to_the_left(image, _, **__):
-        return np.roll(image, -1, axis=1)
+    def to_the_left(planes, _, **__):
+        return [np.roll(plane, -1, axis=1) for plane in planes]
 
-    np.testing.assert_allclose(average_symmetries(pointwise, 8)(IMAGE, as_noise(SIGMA)), IMAGE * SIGMA, rtol=1e-5)
-    assert np.abs(average_symmetries(to_the_left, 8)(IMAGE, as_noise(0.1)) - to_the_left(IMAGE, None)).max() > 0.1
-    np.testing.assert_array_equal(average_symmetries(to_the_left, 1)(IMAGE, as_noise(0.1)), to_the_left(IMAGE, None))
+    planes, noises = [IMAGE, IMAGE[::-1]], [as_noise(SIGMA), as_noise(SIGMA[:, ::-1])]
+    np.testing.assert_allclose(average_symmetries(pointwise, 8)(planes, noises), pointwise(planes, noises), rtol=1e-5)
+    shifted = to_the_left(planes, noises)
+    assert np.abs(np.subtract(average_symmetries(to_the_left, 8)(planes, noises), shifted)).max() > 0.1
+    np.testing.assert_array_equal(average_symmetries(to_the_left, 1)(planes, noises), shifted)
 
 
 def test_the_best_quality_does_not_depend_on_the_side_from_which_one_looks(monkeypatch):

@@ -103,6 +103,26 @@ def test_pieces_that_read_a_part_of_the_image_have_the_bits_of_the_whole():
         np.testing.assert_array_equal(found, whole[wanted])
 
 
+@pytest.mark.usefixtures("small_cells")
+@pytest.mark.parametrize("is_map", [False, True], ids=["level", "map"])
+def test_pieces_of_a_colour_have_the_bits_of_the_whole(is_map):
+    """Differences are denoised beside the brightness, which has to be right wherever they look at it."""
+    shape = (201, 643)
+    prior = with_learnt_step(replace(gaussian_mixture(4, 3, (0.3, 1.5)), card=BETWEEN), candidates=2)
+    pipeline = Pipeline(prior, shape, most_scales=2, in_colour=True)
+    planes = [smooth(shape) + RNG.normal(0, 0.1, shape).astype(np.float32) for _ in range(3)]
+    levels = RNG.uniform(0.05, 0.15, shape).astype(np.float32) if is_map else None
+    whole = pipeline.denoise_planes(planes, [noise_in(levels, everything(shape))] * 3)
+    for wanted in ((slice(150, 170), slice(20, 50)), (slice(0, 30), slice(600, 643))):
+        here = pipeline.reads(wanted)
+        assert planes[0][here].size < planes[0].size
+        found = pipeline.denoise_planes([plane[here] for plane in planes], [noise_in(levels, here)] * 3, wanted)
+        for one, other in zip(found, whole, strict=True):
+            np.testing.assert_allclose(one, other[wanted], atol=1e-6 if is_map else 0.0)  # as above
+    alone = pipeline.denoise(planes[1], noise_in(levels, everything(shape)))
+    assert np.abs(alone - whole[1]).max() > 1e-3  # without the brightness
+
+
 def test_a_height_of_nothing_merges_nothing():
     prior = replace(dct_prior(5), card={"crossover_between": {**BETWEEN["crossover_between"], "heights": [0.0]}})
     image = noisy(SHAPE)

@@ -11,6 +11,11 @@ matrices for each patch, which is nearly all the work, so four short cuts are ta
   likely a shape is, its best contrast says.
 - It leaves out axes on which a shape hardly differs from noise.
 
+A patch of a colour difference may have a guide, the same patch of the brightness: with probability ½ the guide times a
+Gaussian slope is one more part of it. So each component (k, g) comes twice, the second time with a covariance that has
+rank one more, c_g Σ_k + τ² v vᵀ, v being the guide without its mean: exact in the noise of the difference, given v. The
+best shape is found without the guide.
+
 `changes_plain` is the numpy twin of all but the first, with all shapes as candidates.
 """
 
@@ -41,6 +46,8 @@ from heatprior.kernels.candidates import (
 from heatprior.kernels.compiler import FAST, kernel, widest_vectors
 
 LANES = 16  # of a vector register
+SLOPE = np.float32(2.08)  # τ, of colour differences scaled as border/pixels.py does: of trials on validation images
+ROUNDING = np.float32(2e-6)  # of a sum over axes: where there is next to no noise, what is left of it is no less
 UNLIKELY = np.float32(16.0)  # a contrast that is e^16 times less likely than the best has no part: rounding is as large
 
 
@@ -68,14 +75,31 @@ class ShapeTables(NamedTuple):
     whitening: FloatArray  # patches → coordinates in which the noise is white, (d, a); (0, a) where it is as it comes
     window: FloatArray  # how much each pixel of a patch counts in the average, (a,)
     confidences: FloatArray  # how much a patch of each component does, (K, G)
+    precisions: FloatArray  # 1 / s², (S,)
     rival: float  # a shape that is less likely than this, the best being 1, has no part in the posterior mean
 
 
-def changes_plain(patches: FloatArray, tables: ShapeTables, level: int) -> tuple[FloatArray, FloatArray]:
+class Guide(NamedTuple):
+    """The patches of the brightness, without their mean, and products with them where the noise is white."""
+
+    patches: FloatArray  # (n, a)
+    energies: FloatArray  # |v|², (n,)
+    products: FloatArray  # ⟨u, v⟩, (n,)
+    precisions: FloatArray  # 1 / s², (S,)
+
+
+def changes_plain(
+    patches: FloatArray, tables: ShapeTables, level: int, guide: FloatArray | None = None
+) -> tuple[FloatArray, FloatArray]:
     """The twin: patches (n, a) of one noise level → the change of each by its posterior mean; how much it counts."""
     pixels, shapes = patches.shape[1], len(tables.begins) - 1
     y = patches - patches.mean(axis=1, keepdims=True)
-    energy = np.square(y @ tables.whitening.T if len(tables.whitening) else y).sum(axis=1)
+    whitened = y @ tables.whitening.T if len(tables.whitening) else y
+    energy = np.square(whitened).sum(axis=1)
+    if guide is not None:
+        guide = guide - guide.mean(axis=1, keepdims=True)
+        seen = guide @ tables.whitening.T if len(tables.whitening) else guide
+        norms, products = np.square(seen).sum(axis=1), (seen * whitened).sum(axis=1)
     levels = np.full(len(y), level)
     peaks_of = np.stack([peaks_plain(y, energy, tables.full, k, levels) for k in range(shapes)], axis=1)  # (n, K)
     shares = np.exp(peaks_of - peaks_of.max(axis=1, keepdims=True))
@@ -87,10 +111,23 @@ def changes_plain(patches: FloatArray, tables: ShapeTables, level: int) -> tuple
         axes = tables.analysis[begin * pixels : end * pixels].reshape(pixels, -1)
         back = tables.synthesis[begin * pixels : end * pixels].reshape(-1, pixels)
         u = y @ axes
-        logs = u**2 @ tables.gains[level, k, :, : end - begin].T + tables.constants[level, k]  # (n, G)
+        gains, keeps = tables.gains[level, k, :, : end - begin], tables.keeps[level, k, :, : end - begin]
+        logs = u**2 @ gains.T + tables.constants[level, k]  # (n, G)
+        if guide is not None:
+            v, precision, slope = guide @ axes, tables.precisions[level], float(SLOPE)
+            a, b = (
+                (whole - kept.sum(axis=1))[:, None] * precision + kept @ (precision - 2.0 * gains.T)
+                for whole, kept in ((norms, v**2), (products, u * v))
+            )
+            f = slope**2 / (1.0 + slope**2 * a)
+            gained = 0.5 * f * b**2 - 0.5 * np.log1p(slope**2 * a)
+            logs += np.logaddexp(0.0, gained)
         parts = np.exp(logs - logs.max(axis=1, keepdims=True))
         parts /= parts.sum(axis=1, keepdims=True)
-        clean = (u * (parts @ tables.keeps[level, k, :, : end - begin])) @ back
+        clean = (u * (parts @ keeps)) @ back
+        if guide is not None:
+            weights = parts * f * b * np.exp(gained - np.logaddexp(0.0, gained))  # w_g
+            clean += weights.sum(axis=1, keepdims=True) * guide - (v * (weights @ keeps)) @ back
         changes += shares[:, k, None] * clean
         counts += shares[:, k] * (parts @ tables.confidences[k])
     return changes, counts[:, None] * tables.window
@@ -104,8 +141,11 @@ def add_changes(
     tables: ShapeTables,
     candidates: int,
     total: FloatArray,
+    guide: FloatArray | None = None,
 ) -> None:
     """Add up the changes of the patches of a band (h, w) that begin at these places: rows (m,) and columns (n,).
+
+    If this is a colour difference, `guide` is the brightness, (h, w).
 
     `total` (2, h, w) holds their sums, each pixel counted by its weight, and the sums of the weights. `levels` are the
     numbers of the noise levels of the patches, (m, n), or (1, 1) if it is one.
@@ -117,13 +157,19 @@ def add_changes(
     patches = cut_centred_patches(band, places, size)
     best = candidates_on_grid(patches, rows, levels, tables, candidates)
     firsts, listed = list_by_shape(best, rows, columns, len(tables.begins) - 1)
-    energies = _energies(patches, tables.whitening if len(tables.whitening) else None)
+    seen = _whiten(patches, tables)
+    energies = _multiply(seen, seen)
     axes = (tables.leading, tables.full.gains, tables.full.rest, tables.full.constants)
     logs = _peaks_of_candidates(patches, energies, columns, level, each, *axes, firsts, listed)
     firsts, listed, shares = _likely(firsts, listed, logs, len(patches), tables.rival)
     changes, counts = -patches, np.zeros(len(patches), np.float32)
+    beside = None
+    if guide is not None:
+        own = cut_centred_patches(guide, places, size)
+        white = _whiten(own, tables)
+        beside = Guide(own, _multiply(white, white), _multiply(white, seen), tables.precisions)
     own = (tables.begins, tables.analysis, tables.synthesis, tables.gains, tables.keeps, tables.constants)
-    _change(patches, columns, level, each, *own, tables.confidences, firsts, listed, shares, changes, counts)
+    _change(patches, columns, level, each, *own, tables.confidences, firsts, listed, shares, beside, changes, counts)
     _add_patches(changes, counts, tables.window, places, size, total)
 
 
@@ -200,21 +246,23 @@ def _highest(logs, energies, rest, constants, found):
         found[i] = highest
 
 
+def _whiten(patches: FloatArray, tables: ShapeTables) -> FloatArray:
+    """Patches (n, a) in coordinates in which the noise is white: as they are, if it is."""
+    return np.dot(patches, tables.whitening.T) if len(tables.whitening) else patches
+
+
 @kernel(fastmath=FAST)
-def _energies(patches, whitening):
-    """|y|² of patches (n, a) without their mean, in coordinates in which the noise is white, if not as it is: (n,)."""
+def _multiply(patches, others):
+    """The inner product of each patch with another: (n,)."""
     widest_vectors()
-    energies = floats(len(patches))
-    for start in range(0, len(patches), RUN):
-        some = patches[start : start + RUN]
-        y = some if whitening is None else np.dot(some, whitening.T)
-        for i in range(len(some)):
-            energies[start + i] = weighted_sum(y[i], y[i])
-    return energies
+    products = floats(len(patches))
+    for i in range(len(patches)):
+        products[i] = weighted_sum(patches[i], others[i])
+    return products
 
 
 @kernel
-def _change(
+def _change(  # noqa: PLR0912 (branches on what is None are gone once it is compiled)
     patches,
     columns,
     level,
@@ -229,14 +277,20 @@ def _change(
     firsts,
     listed,
     shares,
+    guide,
     changes,
     counts,
 ):
-    """Add to `changes` (n, a), −y, the posterior mean of every patch y, and to `counts` (n,) how much it counts."""
+    """Add to `changes` (n, a), −y, the posterior mean of every patch y, and to `counts` (n,) how much it counts.
+
+    Without a guide, what is for it is not compiled.
+    """
     pixels, contrasts, most = patches.shape[1], gains.shape[2], gains.shape[3]
     room, clean = floats(RUN * pixels).reshape((RUN, pixels)), floats(RUN * pixels).reshape((RUN, pixels))
     responses, kept = floats(RUN * most), floats(RUN * most)
     parts, own = floats(RUN * contrasts), floats(RUN)
+    if guide is not None:
+        beside, slopes_of = floats(RUN * most), floats(RUN)
     for k in range(len(firsts) - 1):
         begin, end = begins[k], begins[k + 1]
         axes = analysis[begin * pixels : end * pixels].reshape((pixels, end - begin))
@@ -246,7 +300,21 @@ def _change(
             take(patches, some, room)
             u = responses[: len(some) * (end - begin)].reshape((len(some), end - begin))
             np.dot(room[: len(some)], axes, u)
-            if levels is None:
+            if guide is not None:
+                take(guide.patches, some, room)
+                v, slopes = beside[: u.size].reshape(u.shape), slopes_of[: len(some)]
+                np.dot(room[: len(some)], axes, v)
+                if levels is None:
+                    own_tables = (gains[level, k], keeps[level, k], constants[level, k], confidences[k])
+                    _shrink_beside(u, v, guide, some, level, *own_tables, own, slopes)
+                else:
+                    for i in range(len(some)):
+                        at, one = levels[some[i] // columns, some[i] % columns], slice(i, i + 1)
+                        own_tables = (gains[at, k], keeps[at, k], constants[at, k], confidences[k])
+                        _shrink_beside(u[one], v[one], guide, some[one], at, *own_tables, own[one], slopes[one])
+                for i in range(len(some)):
+                    _add_share(guide.patches[some[i]], shares[start + i] * slopes[i], changes[some[i]])
+            elif levels is None:
                 _shrink_all(u, gains[level, k], keeps[level, k], constants[level, k], confidences[k], parts, kept, own)
             else:
                 for i in range(len(some)):
@@ -301,6 +369,65 @@ def _shrink_all(u, all_gains, all_keeps, constants, confidences, parts, kept, co
     _to_probabilities(logs, constants, confidences, counts)
     np.dot(logs, np.ascontiguousarray(keeps), factors)
     _scale(u.reshape(-1), factors.reshape(-1))
+
+
+@kernel(inner=True)
+def _shrink_beside(u, v, guide, some, level, all_gains, all_keeps, constants, confidences, counts, slopes):
+    """`_shrink_all` of patches that may hold a multiple of their guides, whose responses are v: u ← E_k of their means.
+
+    Less Σ_g w_g, into `slopes`, times the guide: so axes that are left out count here as well. Of weights 1/s² − 2 gain
+    on the axes of a shape and 1/s² on all others, a_g = Σ p v², b_g = Σ p v u and w_g = P(g, slope | u) f_g b_g,
+    f_g = τ² / (1 + τ² a_g).
+    """
+    rows, axes = u.shape
+    gains, keeps = all_gains[:, :axes], all_keeps[:, :axes]
+    products, logs = floats(3 * u.size).reshape((3 * rows, axes)), floats(3 * rows * len(gains))
+    logs = logs.reshape((3 * rows, len(gains)))
+    _cross(u.reshape(-1), v.reshape(-1), products.reshape(-1))
+    np.dot(products, np.ascontiguousarray(gains.T), logs)
+    _see_guides(logs, guide, some, guide.precisions[level])
+    _to_probabilities(logs[:rows], constants, confidences, counts)
+    for i in range(rows):
+        slopes[i] = np.float32(0.0)
+        for g in range(len(gains)):
+            logs[rows + i, g] *= logs[i, g]
+            slopes[i] -= logs[rows + i, g]
+    np.dot(logs[: 2 * rows], np.ascontiguousarray(keeps), products[: 2 * rows])
+    _combine(u.reshape(-1), v.reshape(-1), products.reshape(-1))
+
+
+@kernel(inner=True, fastmath=FAST)
+def _cross(u, v, products):
+    """u², u v and v², one after the other."""
+    widest_vectors()
+    count = len(u)
+    for i in range(count):
+        products[i], products[count + i], products[2 * count + i] = u[i] * u[i], u[i] * v[i], v[i] * v[i]
+
+
+@kernel(inner=True, fastmath=FAST)
+def _combine(u, v, factors):
+    """u ← u · the first factors + v · the second."""
+    widest_vectors()
+    for i in range(len(u)):
+        u[i] = u[i] * factors[i] + v[i] * factors[len(u) + i]
+
+
+@kernel(inner=True, fastmath=FAST)
+def _see_guides(logs, guide, some, precision):
+    """Σ_d gain_gd (u², u v, v²)_d, (3 n, G) → what the shape gains by the guides is added to the first n; next −f b."""
+    rows, one, square_of_slope = len(some), np.float32(1.0), SLOPE * SLOPE
+    for i in range(rows):
+        energy, product = guide.energies[some[i]] * precision, guide.products[some[i]] * precision
+        for g in range(logs.shape[1]):
+            a = max(energy - np.float32(2.0) * logs[2 * rows + i, g], ROUNDING * energy)
+            b = product - np.float32(2.0) * logs[rows + i, g]
+            wider = one + square_of_slope * a
+            f = square_of_slope / wider
+            gained = np.float32(0.5) * (f * b * b - np.log(wider))
+            small = np.exp(-abs(gained))
+            logs[i, g] += max(gained, np.float32(0.0)) + np.log(one + small)
+            logs[rows + i, g] = -f * b * ((one if gained > np.float32(0.0) else small) / (one + small))
 
 
 @kernel(inner=True, fastmath=FAST)

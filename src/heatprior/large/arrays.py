@@ -62,9 +62,8 @@ def denoise(image: da.Array, sigma: ArrayLike | da.Array | None, settings: Setti
             f"the {channels.shape[-3]} channels are in {len(channels.chunks[-3])} chunks, but colours belong together; "
             f"rechunk({{{channel_axis}: -1}}) first"
         )
-    fillings = 0 if image.dtype.kind != "f" else 1 + in_colour
     shape = (int(channels.shape[-2]), int(channels.shape[-1]))
-    pipeline = settings.pipeline(settings.find_prior(), shape, fillings=fillings)
+    pipeline = settings.pipeline(settings.find_prior(), shape, has_gaps=image.dtype.kind == "f", in_colour=in_colour)
     check_local(pipeline)
     alpha = _has_alpha(channels) if in_colour and channels.shape[-3] == 4 else False
     given, largest = None, np.inf if white is None else by_type

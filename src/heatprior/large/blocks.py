@@ -91,8 +91,8 @@ def denoise_block(
     with limit_threads(1):  # a scheduler runs several blocks at a time
         for group in entered.groups():
             own = {(*group.image, c): noises[_place(group, c, in_colour=in_colour)] for c in group.channels}
-            found = zip(entered.planes(group, whole=False), entered.noises_of_planes(group, own), strict=True)
-            result.leave(group, [pipeline.denoise(plane, noise, wanted) for plane, noise in found])
+            planes, of_planes = entered.planes(group, whole=False), entered.noises_of_planes(group, own)
+            result.leave(group, pipeline.denoise_planes(planes, of_planes, wanted))
     clean = result.image()
     return clean if in_colour else np.moveaxis(clean, 0, -3)
 

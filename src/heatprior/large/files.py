@@ -273,7 +273,7 @@ def _denoise(task: Task, block: Block) -> np.ndarray[Any, Any]:
 
 @lru_cache(maxsize=8)
 def _pipeline(settings: Settings, shape: tuple[int, int], is_float: bool, in_colour: bool) -> Pipeline:
-    return settings.pipeline(settings.find_prior(), shape, fillings=(1 + in_colour) * is_float)
+    return settings.pipeline(settings.find_prior(), shape, has_gaps=is_float, in_colour=in_colour)
 
 
 def _writable(path: Path, name: str) -> Any:

@@ -255,6 +255,7 @@ class GaussianMixturePrior:
         return patches
 
     denoise_step, cells = step_of_mixture, cells_of_mixture  # as `Prior` asks for them
+    takes_guide: ClassVar[bool] = True
 
     def facts(self) -> dict[str, object]:
         """A summary of the prior, for printing."""

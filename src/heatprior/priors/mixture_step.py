@@ -48,8 +48,9 @@ def step_of_mixture(
     negligible: float = NEGLIGIBLE,
     compared: int = COMPARED,
     grid: Grid = EVERY,
+    guide: FloatArray | None = None,
 ) -> FloatArray:
-    """Denoise an image (H, W) of float32 by one step of empirical Bayes.
+    """Denoise an image (H, W) of float32 by one step of empirical Bayes, beside its brightness if it is a colour.
 
     There are as many `candidates` as the card says, unless given. With all shapes as `candidates`, nothing `negligible`
     and all axes `compared`, the only short cut left is that to the likeliest shapes.
@@ -75,10 +76,10 @@ def step_of_mixture(
             places = np.log(np.maximum(sigma, lowest) / lowest) * (steps / max(np.log(highest / lowest), 1e-9))
             levels = np.clip(np.rint(places), 0, steps).astype(np.int32)
         rows = np.array(image[start : end + size - 1], np.float32, order="C")  # writable: the loops are compiled once
-        total = np.zeros((2, *rows.shape), np.float32)
+        total, beside = np.zeros((2, *rows.shape), np.float32), None if guide is None else guide[start : end + size - 1]
         for in_tile in tiles if len(in_band) else []:
             own = levels if levels is constant else np.ascontiguousarray(levels[:, in_tile])
-            add_changes(rows, size, (in_band, in_tile), own, tables, handed_on, total)
+            add_changes(rows, size, (in_band, in_tile), own, tables, handed_on, total, beside)
         return total
 
     # as many rows of patches in a band, however far apart: products of few patches are slow
@@ -137,6 +138,7 @@ def _make_tables(
         frames.whitening,
         _single(settings.window),
         _single(settings.confidences),
+        _single(1.0 / noise[:, 0]),
         settings.rival,
     )
 

@@ -216,7 +216,8 @@ class Prior(DiffusedPrior, Protocol):
     ) -> FloatArray:
         """E[X | Y = image] of an image (H, W) of float32 without NaN: a new image.
 
-        Patches that overlap are averaged: all of them, or those that lie on a `grid`.
+        Patches that overlap are averaged: all of them, or those that lie on a `grid`. A prior whose `takes_guide` is
+        true takes a `guide` as well: where the image is a difference of colours, the brightness, denoised.
         """
         ...
 

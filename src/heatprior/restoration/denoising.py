@@ -8,7 +8,7 @@ the eight symmetries of the square and takes the mean, which is slower by their 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from os import PathLike
@@ -23,7 +23,7 @@ from heatprior.border.entry import Entered, Group, Index, Noises, Result, enter,
 from heatprior.border.gaps import with_all_or_no_channel_missing
 from heatprior.border.pixels import as_channels, mix_channels, room_of, type_white, unwrap
 from heatprior.errors import InvalidInputError
-from heatprior.kernels.patches import Progress, span_of
+from heatprior.kernels.patches import Progress, part_of, span_of
 from heatprior.noise.defects import NO_DEFECTS, Defects, holds_mosaic, join_mosaic, mend, split_mosaic
 from heatprior.noise.stabilisation import PoissonGaussian
 from heatprior.noise_value import Noise, as_noise
@@ -93,13 +93,20 @@ class Settings:
         return as_prior(self.prior)
 
     def pipeline(
-        self, prior: Prior, shape: tuple[int, int], *, correlated: bool = False, fillings: int = 0
+        self,
+        prior: Prior,
+        shape: tuple[int, int],
+        *,
+        correlated: bool = False,
+        has_gaps: bool = False,
+        in_colour: bool = False,
     ) -> Pipeline:
-        """How a plane of this shape is denoised: half-quadratic splitting at several scales, or one step."""
+        """How planes of this shape are denoised: half-quadratic splitting at several scales, or one step."""
+        fillings = (1 + in_colour) * has_gaps
         if self.steps == 1:
-            return Pipeline(prior, shape, ONE_STEP, most_scales=1, margin=0, fillings=fillings)
+            return Pipeline(prior, shape, ONE_STEP, most_scales=1, margin=0, fillings=fillings, in_colour=in_colour)
         scales = SCALES_OF_CORRELATED_NOISE if correlated else MOST_SCALES
-        return Pipeline(prior, shape, most_scales=scales, fillings=fillings)
+        return Pipeline(prior, shape, most_scales=scales, fillings=fillings, in_colour=in_colour)
 
 
 class Keywords(TypedDict, total=False):
@@ -170,24 +177,21 @@ class Plan(NamedTuple):
         """What has entered denoised, or another of the same shape, with the same noise."""
         if self.counts:
             return self._denoise_counts(entered, progress)
-        symmetries, count = PRESETS[self.settings.quality].symmetries, len(list(entered.groups())) * len(entered.mix)
+        symmetries, volumes = PRESETS[self.settings.quality].symmetries, self._volumes(entered)
         pipeline = cache(self._pipeline)
 
-        def denoise_plane(plane: FloatArray, noise: Noise, progress: Progress | None = None) -> FloatArray:
-            return pipeline(plane.shape).denoise(plane, noise, progress=progress)
+        def denoise_planes(
+            planes: Sequence[FloatArray], noises: Sequence[Noise], progress: Progress | None = None
+        ) -> list[FloatArray]:
+            return pipeline(planes[0].shape).denoise_planes(planes, noises, progress=progress)
 
-        denoiser = denoise_plane if symmetries == 1 else average_symmetries(denoise_plane, symmetries)
-        result, unchanged, done = Result(entered), self.unchanged, 0
-        for groups in self._volumes(entered):
+        denoiser = denoise_planes if symmetries == 1 else average_symmetries(denoise_planes, symmetries)
+        result, unchanged = Result(entered), self.unchanged
+        for number, groups in enumerate(volumes):
             planes = [entered.planes(group, whole=len(groups) == 1) for group in groups]
             if not unchanged.issuperset((*groups[0].image, c) for c in groups[0].channels):
                 noises = [self.noises_of_planes(group) for group in groups]
-                for number in range(len(entered.mix)):
-                    part = span_of(progress, done / count, (done + len(groups)) / count)
-                    noisy, own = [stack[number] for stack in planes], [stack[number] for stack in noises]
-                    for stack, clean in zip(planes, self._denoise_slices(noisy, own, denoiser, part), strict=True):
-                        stack[number] = clean
-                    done += len(groups)
+                planes = self._denoise_slices(planes, noises, denoiser, part_of(progress, number, len(volumes)))
             for group, stack in zip(groups, planes, strict=True):
                 result.leave(group, stack)
         image = result.image()
@@ -205,14 +209,27 @@ class Plan(NamedTuple):
         return list(volumes.values())
 
     def _denoise_slices(
-        self, noisy: list[FloatArray], noises: list[Noise], denoiser: Denoiser, progress: Progress | None
-    ) -> Iterable[FloatArray]:
-        """An image, or the slices of a volume."""
-        if len(noisy) == 1:
-            return [denoiser(noisy[0], noises[0], progress=progress)]
+        self,
+        planes: list[list[FloatArray]],
+        noises: list[list[Noise]],
+        denoiser: Denoiser,
+        progress: Progress | None,
+    ) -> list[list[FloatArray]]:
+        """An image, or the slices of a volume, whose planes are volumes by themselves."""
+        if len(planes) == 1:
+            return [denoiser(planes[0], noises[0], progress=progress)]
         from heatprior.restoration.volumes import denoise_volume, levels_of_slices  # noqa: PLC0415 (only for volumes)
 
-        return denoise_volume(np.stack(noisy), levels_of_slices(noises), denoiser, progress)
+        def denoise_plane(plane: FloatArray, noise: Noise) -> FloatArray:
+            return denoiser([plane], [noise])[0]
+
+        for number in range(len(planes[0])):
+            noisy, own = np.stack([stack[number] for stack in planes]), [stack[number] for stack in noises]
+            part = part_of(progress, number, len(planes[0]))
+            clean = denoise_volume(noisy, levels_of_slices(own), denoise_plane, part)
+            for stack, plane in zip(planes, clean, strict=True):
+                stack[number] = plane
+        return planes
 
     def _denoise_counts(self, entered: Entered, progress: Progress | None) -> NDArray[Any]:
         """The same, of counted photons: each channel stabilised, white noise removed, the exact unbiased inverse taken.

@@ -9,13 +9,17 @@ A pixel of the result follows from the patches that hold it, these from the cell
 (`Prior.cells`), these from the pixels of the step before, and so on: `windows` goes that way back, step by step and
 scale by scale, and so finds what has to be read. So a window of a large image has the same bits as the whole, and the
 whole is one window. Beyond the edges of the image pixels are mirrored, beyond those of a window never.
+
+Of a colour the brightness comes first. A prior that `takes_guide` denoises the differences beside it, at every scale
+beside what the brightness has become there.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -93,7 +97,11 @@ class Splitting:
 
     def reads(self, wanted: Window, between: Merging | None = None) -> Window:
         """What has to be read of the image for `wanted` to be right."""
-        return self.with_fillings(self._read_by(self.windows(wanted, between)[0]))
+        return self.with_fillings(self.guides(wanted, between))
+
+    def guides(self, wanted: Window, between: Merging | None = None) -> Window:
+        """What the steps look at, of the brightness beside which a colour difference is denoised."""
+        return self._read_by(self.windows(wanted, between)[0])
 
     def with_fillings(self, window: Window) -> Window:
         """A window, and from where missing pixels of it may be filled."""
@@ -113,11 +121,12 @@ class Splitting:
         wanted: Window,
         between: Merging | None = None,
         progress: Progress | None = None,
+        guide: FloatArray | None = None,
     ) -> FloatArray:
         """The pixels `wanted`, of an image of grey levels 0 to 1 of which what `reads` says is here, and its noise.
 
         `between` has its say after every step but the last; the image is then mirrored anew. Where pixels are missing
-        (NaN) the data have none: the prior fills them.
+        (NaN) the data have none: the prior fills them. Of a `guide` is here what `guides` says.
         """
         windows, here = self.windows(wanted, between), self.reads(wanted, between)
         corner, before = (here[0].start, here[1].start), windows[0]
@@ -132,8 +141,11 @@ class Splitting:
             corner_of_grid = (window[0].start, window[1].start)
             grid, before = self.grids[step].of_piece(self._whole, corner_of_grid), window
             levels = noise.rearrange(part.rows)
-            own = part_of(progress, step, len(windows))
-            x = self.prior.denoise_step(x, noise_of_step(self.schedules, step, levels), own, grid=grid)
+            own, more = part_of(progress, step, len(windows)), dict[str, Any]()
+            if guide is not None:
+                beside = self.guides(wanted, between)
+                more["guide"] = _copy(guide, self.mirrored.part(window, (beside[0].start, beside[1].start)))
+            x = self.prior.denoise_step(x, noise_of_step(self.schedules, step, levels), own, grid=grid, **more)
             self._draw_to_data(x, image, part, levels, step)
         return x[shift(self._in_mirrored(wanted), before)]
 
@@ -164,10 +176,11 @@ class Splitting:
 
 
 class Needs(NamedTuple):
-    """Windows of one scale: of the merged result, of what is denoised for it, and of the noisy image for both."""
+    """Windows of one scale: of the merged result, of what is denoised for it, of a guide, and of the noisy image."""
 
     merged: Window
     fine: Window
+    guide: Window
     noisy: Window
 
 
@@ -182,6 +195,12 @@ class Pipeline:
     margin: int | None = None  # of a patch, less one
     grids: tuple[Grid, ...] = ()  # those of the schedules
     fillings: int = 0
+    in_colour: bool = False  # windows are of brightness and differences
+
+    @property
+    def is_guided(self) -> bool:
+        """Whether differences of colour are denoised beside the brightness."""
+        return bool(getattr(self.prior, "takes_guide", False))
 
     @cached_property
     def scales(self) -> tuple[Splitting, ...]:
@@ -206,28 +225,34 @@ class Pipeline:
         several = len(self.scales[scale].grids) > 1
         return self._merging(scale) if several and self.prior.card.get(BETWEEN) is not None else None
 
-    def needs(self, wanted: Window) -> list[Needs]:
-        """Of every scale."""
-        merged, fine, own = [wanted], [], []
+    def needs(self, wanted: Window, guides: Sequence[Window] = ()) -> list[Needs]:
+        """Of every scale; `guides` are what is wanted of their merged results besides."""
+        merged, fine, looked_at = [join(wanted, guides[0]) if guides else wanted], [], []
         for number, scale in enumerate(self.scales[:-1]):
             merging, between = self._merging(number), self._merging_between(number)
             fine.append(merging.reads(merged[-1]))
-            own.append(scale.reads(fine[-1], between))
+            looked_at.append(scale.guides(fine[-1], between))
             below = merging.reads_of_coarse(merged[-1])
             if between is not None:
                 for window in scale.windows(fine[-1], between)[1:]:
                     below = join(below, merging.reads_of_coarse(scale.mirrored.read_by(window)))
-            merged.append(below)
+            merged.append(join(below, guides[number + 1]) if guides else below)
         fine.append(merged[-1])
-        noisy = [self.scales[-1].reads(fine[-1])]
-        for scale, window in zip(self.scales[-2::-1], reversed(own), strict=True):
+        looked_at.append(self.scales[-1].guides(fine[-1]))
+        noisy = [self.scales[-1].with_fillings(looked_at[-1])]
+        for scale, window in zip(self.scales[-2::-1], looked_at[-2::-1], strict=True):
             halving = scale.with_fillings(reads_of_halving(noisy[-1], scale.shape))
-            noisy.append(_from_even_places(join(window, halving)))
-        return [Needs(*windows) for windows in zip(merged, fine, reversed(noisy), strict=True)]
+            noisy.append(_from_even_places(join(scale.with_fillings(window), halving)))
+        return [Needs(*windows) for windows in zip(merged, fine, looked_at, reversed(noisy), strict=True)]
+
+    def _needs_of_brightness(self, needs: list[Needs]) -> list[Needs]:
+        """What differences that need this need of the brightness: the same, and its results where they look at it."""
+        return self.needs(needs[0].merged, [need.guide for need in needs]) if self.is_guided else needs
 
     def reads(self, wanted: Window) -> Window:
         """What has to be read of the image for `wanted` to be right."""
-        return self.needs(wanted)[0].noisy
+        needs = self.needs(wanted)
+        return (self._needs_of_brightness(needs) if self.in_colour else needs)[0].noisy
 
     def windows(self, wanted: Window) -> list[Window]:
         """What is given to each step, at each scale."""
@@ -250,25 +275,57 @@ class Pipeline:
 
         Without `wanted` it is the whole image that is here: then one without a single pixel is refused.
         """
+        return self.denoise_planes([image], [as_noise(noise)], wanted, progress)[0]
+
+    def denoise_planes(
+        self,
+        planes: Sequence[FloatArray],
+        noises: Sequence[Noise],
+        wanted: Window | None = None,
+        progress: Progress | None = None,
+    ) -> list[FloatArray]:
+        """The same of the planes of a colour: its brightness, and its differences beside that."""
         check_holds_a_patch(self.shape, self.prior)
         if wanted is None:
             wanted = everything(self.shape)
-            check_not_empty(image)
+            for plane in planes:
+                check_not_empty(plane)
         needs = self.needs(wanted)
-        inside = image[shift(wanted, needs[0].noisy)]
-        if np.isnan(inside.min()) and np.isnan(inside).all():
-            return np.full(inside.shape, np.nan, np.float32)
-        images, noises = [image], [as_noise(noise)]
+        several = self._needs_of_brightness(needs) if self.in_colour or len(planes) > 1 else needs
+        here, found, guides = several[0].noisy, [], list[FloatArray]()
+        for number, (plane, noise) in enumerate(zip(planes, noises, strict=True)):
+            own, beside = (needs, guides) if number else (several, [])
+            inside = plane[shift(wanted, here)]
+            if np.isnan(inside.min()) and np.isnan(inside).all():
+                found.append(np.full(inside.shape, np.nan, np.float32))
+                continue
+            read, part = shift(own[0].noisy, here), part_of(progress, number, len(planes))
+            results = self._denoise_scales(plane[read], cut_noise(noise, read), own, beside, part)
+            found.append(results[0][shift(wanted, own[0].merged)])
+            if self.is_guided and number == 0:
+                places = [shift(need.guide, one.merged) for need, one in zip(needs, own, strict=True)]
+                guides = [result[place] for result, place in zip(results, places, strict=True)]
+        return found
+
+    def _denoise_scales(
+        self,
+        image: FloatArray,
+        noise: Noise,
+        needs: list[Needs],
+        guides: Sequence[FloatArray],
+        progress: Progress | None,
+    ) -> list[FloatArray]:
+        """The results of all scales, the finest first."""
+        images, noises, results = [image], [noise], list[FloatArray]()
         for scale, need, below in zip(self.scales, needs, needs[1:], strict=False):
             images.append(halve(fill_gaps(images[-1]), need.noisy, below.noisy, scale.shape))
             noises.append(halve_noise(noises[-1], need.noisy, below.noisy, scale.shape))
         coarsest = len(self.scales) - 1
-        result = images[-1]
         for number in range(coarsest, -1, -1):
             begin = 0.0 if number == coarsest else COARSE_PART ** (number + 1)
-            own = span_of(progress, begin, COARSE_PART**number)
-            result = self._denoise_scale(number, images.pop(), noises.pop(), needs, result, own)
-        return result
+            own, beside = span_of(progress, begin, COARSE_PART**number), guides[number] if guides else None
+            results.insert(0, self._denoise_scale(number, images.pop(), noises.pop(), needs, results, beside, own))
+        return results
 
     def _denoise_scale(
         self,
@@ -276,20 +333,21 @@ class Pipeline:
         image: FloatArray,
         noise: Noise,
         needs: list[Needs],
-        coarse: FloatArray,
+        coarser: list[FloatArray],
+        guide: FloatArray | None,
         progress: Progress | None,
     ) -> FloatArray:
         """The result of a scale, merged with that of the next coarser one if there is any."""
         scale, need = self.scales[number], needs[number]
         last = between = None
-        if number + 1 < len(self.scales):
+        if coarser:
             half, known, card = self.scales[number + 1].shape, needs[number + 1].merged, self.prior.card
-            last = Merging(scale.shape, half, crossover_on(card, noise), coarse, known)
+            last = Merging(scale.shape, half, crossover_on(card, noise), coarser[0], known)
             between = self._merging_between(number)
             if between is not None and (crossover := crossover_between(card, noise)) is not None:
                 between = last._replace(crossover=crossover)
         read = shift(scale.reads(need.fine, between), need.noisy)
-        fine = scale.denoise(image[read], cut_noise(noise, read), need.fine, between, progress)
+        fine = scale.denoise(image[read], cut_noise(noise, read), need.fine, between, progress, guide)
         return fine if last is None else last.merge(fine, need.fine, need.merged)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -10,19 +10,22 @@ from heatprior.arrays import FloatArray
 from heatprior.kernels.patches import Progress, part_of
 from heatprior.noise_value import Noise, NoiseSpectrum
 
-Denoiser = Callable[..., FloatArray]  # image (H, W), its noise, progress → the image denoised
+Denoiser = Callable[..., list[FloatArray]]  # planes (H, W) of a colour, their noise, progress → the planes denoised
 
 
 def average_symmetries(denoiser: Denoiser, count: int) -> Denoiser:
-    """The mean of what `denoiser` makes of an image in the first `count` of eight symmetries, each turned back."""
+    """The mean of what `denoiser` makes of a colour in the first `count` of eight symmetries, each turned back."""
 
-    def averaged(image: FloatArray, noise: Noise, progress: Progress | None = None) -> FloatArray:
-        total = np.zeros(image.shape, np.float32)
+    def averaged(
+        planes: Sequence[FloatArray], noises: Sequence[Noise], progress: Progress | None = None
+    ) -> list[FloatArray]:
+        totals = [np.zeros(plane.shape, np.float32) for plane in planes]
         for number in range(count):
-            turned = np.ascontiguousarray(apply_symmetry(image, number))
-            result = denoiser(turned, _turn_noise(noise, number), progress=part_of(progress, number, count))
-            total += undo_symmetry(result, number)
-        return np.asarray(total / np.float32(count))
+            turned = [np.ascontiguousarray(apply_symmetry(plane, number)) for plane in planes]
+            own = [_turn_noise(noise, number) for noise in noises]
+            for k, result in enumerate(denoiser(turned, own, progress=part_of(progress, number, count))):
+                totals[k] += undo_symmetry(result, number)
+        return [np.asarray(total / np.float32(count)) for total in totals]
 
     return averaged
 
