@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from heatprior.errors import InvalidInputError
+
 
 class Preset(NamedTuple):
     """The prior for white noise, and in how many symmetries of the square an image is denoised."""
@@ -11,6 +13,7 @@ class Preset(NamedTuple):
     prior: str
     symmetries: int = 1
     words: str = ""  # beside `default`, for people who choose
+    haste: float = 1.0  # of the steps in which an image is restored, one in so many is taken
 
     @property
     def is_local(self) -> bool:
@@ -20,7 +23,14 @@ class Preset(NamedTuple):
 
 QUICK, DEFAULT = "fast", "default"  # that of a quick look, and the one that nobody has to choose
 PRESETS = {
-    QUICK: Preset("fast7", words="several times faster, lower quality"),
+    QUICK: Preset("fast7", words="several times faster, lower quality", haste=4.0),
     DEFAULT: Preset("tuned"),
     "best": Preset("tuned", 8, words="slightly better, about eight times slower"),
 }
+
+
+def find_preset(quality: str) -> Preset:
+    """The preset of this name."""
+    if quality not in PRESETS:
+        raise InvalidInputError(f"quality is {quality!r}; expected {', '.join(map(repr, PRESETS))}")
+    return PRESETS[quality]

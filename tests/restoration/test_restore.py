@@ -13,6 +13,7 @@ from synthetic import landscape, oriented_mixture
 
 import heatprior as hp
 from heatprior.data.trials import psnr
+from heatprior.errors import InvalidInputError
 from heatprior.restoration import plug_and_play
 from heatprior.restoration.operators import convolution
 from heatprior.restoration.operators.convolution import cyclic_blur, gaussian_kernel
@@ -52,6 +53,22 @@ def test_restoring_with_the_identity_is_denoising(operator, shape, prior, image)
     restored = hp.restore(noisy, operator, SIGMA, prior=prior, shape=shape)
     np.testing.assert_allclose(restored, hp.denoise(noisy, SIGMA, prior=prior), atol=1e-6)
     assert np.abs(restored - hp.denoise(noisy, 1.1 * SIGMA, prior=prior)).max() > 1e-4
+
+
+def test_a_first_look_takes_a_fourth_of_the_steps_and_gets_most_of_the_way(prior, image):
+    blur = hp.operators.Blur(gaussian_kernel(1.5), edges="cyclic")
+    blurred = cyclic_blur(gaussian_kernel(1.5), SHAPE).forward(image) + 0.2 * noise()
+    errors, steps = [], []
+    for quality in ("fast", "default"):
+        reports = []
+        found = hp.restore(blurred, blur, 0.2 * SIGMA, quality=quality, prior=prior, report=reports.append)
+        errors.append(float(np.std(found - image)))
+        steps.append(reports[-1].steps)
+    assert 3 * steps[0] <= steps[1] <= 5 * steps[0]
+    assert errors[0] < 1.1 * errors[1]
+    assert errors[0] < 0.9 * np.std(blurred - image)
+    with pytest.raises(InvalidInputError, match="expected 'fast'"):
+        hp.restore(blurred, blur, SIGMA, quality="good")
 
 
 def test_restoring_with_a_turn_is_denoising(prior, image):

@@ -27,7 +27,7 @@ from heatprior.kernels.patches import Progress, part_of, span_of
 from heatprior.noise.defects import NO_DEFECTS, Defects, holds_mosaic, join_mosaic, mend, split_mosaic
 from heatprior.noise.stabilisation import PoissonGaussian
 from heatprior.noise_value import Noise, as_noise
-from heatprior.presets import DEFAULT, PRESETS
+from heatprior.presets import DEFAULT, PRESETS, find_preset
 from heatprior.priors.protocol import DiffusedPrior, Prior
 from heatprior.restoration.pipeline import MOST_SCALES, ONE_STEP, Pipeline
 from heatprior.restoration.symmetries import Denoiser, average_symmetries
@@ -64,8 +64,7 @@ class Settings:
     depth_axis: int | None = None
 
     def __post_init__(self) -> None:
-        if self.quality not in PRESETS:
-            raise InvalidInputError(f"quality is {self.quality!r}; expected {', '.join(map(repr, PRESETS))}")
+        find_preset(self.quality)
         if self.steps not in (None, 1):
             raise InvalidInputError(f"steps is {self.steps!r}; expected None, the prior's own schedule, or 1")
         if not STRENGTHS[0] <= self.strength <= STRENGTHS[1]:

@@ -100,7 +100,7 @@ class _Estimate(NamedTuple):
         )
 
 
-def noise_levels(sigma: float, undetermined: float) -> FloatArray:
+def noise_levels(sigma: float, undetermined: float, haste: float = 1.0) -> FloatArray:
     """The noise levels given to the prior, step by step.
 
     `sigma` is the noise of the data as it is in the image: over ‖A‖. Of the image, the part 1 − `undetermined` has it,
@@ -109,14 +109,15 @@ def noise_levels(sigma: float, undetermined: float) -> FloatArray:
     last = max(END * sigma * np.sqrt(1.0 - undetermined), FINEST)
     first = max(START, 2.0 * last)
     fall = FALL[0] + undetermined * (FALL[1] - FALL[0])
-    return np.geomspace(first, last, 1 + round(np.log(last / first) / np.log(fall)))
+    return np.geomspace(first, last, 1 + round(np.log(last / first) / np.log(fall) / haste))
 
 
 class Restorer(NamedTuple):
-    """A prior, and whom to tell of the steps."""
+    """A prior, whom to tell of the steps, and how many times fewer of them to take."""
 
     prior: Prior
     report: Report | None = None
+    haste: float = 1.0
 
     def restore(
         self, data: Data, measurement: Measurement, sigma: FloatArray, progress: Progress | None = None
@@ -132,7 +133,7 @@ class Restorer(NamedTuple):
             self._tell(1, levels, z, data, counted, level)
         else:
             undetermined = undetermined_part(counted.measurement, TRUST * (level / TYPICAL) ** 2)
-            levels = noise_levels(level / nature.norm, undetermined)
+            levels = noise_levels(level / nature.norm, undetermined, self.haste)
             z = self._alternate(data, counted, level, levels, MOMENTUM * undetermined, progress)
         return z if measurement.inside is None else z[measurement.inside]
 

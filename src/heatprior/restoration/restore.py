@@ -18,7 +18,7 @@ from heatprior.errors import InvalidInputError
 from heatprior.kernels.patches import Progress, part_of
 from heatprior.noise.levels import estimate_sigma
 from heatprior.noise_value import Noise
-from heatprior.presets import DEFAULT, PRESETS
+from heatprior.presets import DEFAULT, find_preset
 from heatprior.priors.protocol import DiffusedPrior
 from heatprior.restoration import operators
 from heatprior.restoration.operators.mask import Mask
@@ -34,7 +34,8 @@ def restore(
     operator: Any,
     sigma: ArrayLike | None = None,
     *,
-    prior: str | PathLike[str] | DiffusedPrior = PRESETS[DEFAULT].prior,
+    quality: str = DEFAULT,
+    prior: str | PathLike[str] | DiffusedPrior | None = None,
     shape: tuple[int, int] | None = None,
     channel_axis: ChannelAxis = None,
     white: float | None = None,
@@ -55,7 +56,9 @@ def restore(
     sigma : array_like, optional
         Standard deviation of the noise in the units of y (of the real and of the imaginary part, if complex): a
         number, one per channel, or of the shape of y. Default: estimated, if y is an image.
-    prior : str, path or DiffusedPrior
+    quality : {"default", "fast", "best"}
+        "fast" takes a fourth of the steps, for a first look; "best" is the default.
+    prior : str, path or DiffusedPrior, optional
         As in `denoise`.
     shape : (int, int), optional
         Height and width of the image, if the operator does not imply them.
@@ -86,7 +89,8 @@ def restore(
     True
     """
     described = _as_operator(operator, shape)
-    restorer = Restorer(as_prior(prior), report)
+    preset = find_preset(quality)
+    restorer = Restorer(as_prior(preset.prior if prior is None else prior), report, preset.haste)
     held = unwrap(y, channel_axis)
     values = np.asarray(held.array)
     if not described.data_are_an_image:
