@@ -2,18 +2,21 @@
 
 import asyncio
 import os
+import re
 import threading
 import time
 from functools import partial
 
 import numpy as np
 import pytest
+from scipy.ndimage import gaussian_filter
 
 from heatprior.app.jobs import LongJob, QuickLooks, SupersededError, Turns
 from heatprior.app.pictures import SIGMA, OpenedPicture, Region, halve, quantise, write_sample
 from heatprior.app.tabs import plain_name, scratch_folder, sweep
-from heatprior.app.views import Pace, ViewRequest, denoise_quickly, guess_noise, render
-from heatprior.app.work import Choice, denoise_picture
+from heatprior.app.views import Pace, ViewRequest, guess_noise, look_quickly, render
+from heatprior.app.words import describe_noise
+from heatprior.app.work import Choice, Restoration, denoise_picture, estimate_picture
 from heatprior.data.trials import photograph
 from heatprior.errors import HeatpriorError, InvalidInputError
 from heatprior.files import claim
@@ -161,10 +164,10 @@ def test_what_is_shown_of_other_types_than_8_bits():
 
 def test_a_quick_look_takes_the_noise_off_at_every_reduction(tmp_path):
     picture, clean = noisy_picture(tmp_path)
-    picture.noise[0] = guess_noise(picture, 0)
+    picture.noise[0, "auto"] = guess_noise(picture, 0, "auto")
     for step in (1, 2):
         region = Region.within(picture.frame_shape, 16, 16, 64, 48, step)
-        look = denoise_quickly(picture, 0, region, Choice(), Pace())
+        look = look_quickly(picture, 0, region, Choice(), Pace.of_denoising(), lambda _: None)
         truth, noisy = clean, picture.frame(0)
         for _ in range(step - 1):
             truth, noisy = halve(truth), halve(noisy)
@@ -173,15 +176,48 @@ def test_a_quick_look_takes_the_noise_off_at_every_reduction(tmp_path):
         assert np.std(look - truth) < 0.65 * np.std(noisy - truth)  # the fast quality leaves noise in smooth pictures
 
 
+def test_a_quick_look_at_deblurring_is_sharper_at_every_reduction_that_shows_the_blur(tmp_path):
+    rng = np.random.default_rng(0)
+    blocks = np.kron(rng.uniform(60, 190, (12, 16)), np.ones((10, 10)))
+    np.save(tmp_path / "soft.npy", gaussian_filter(blocks, 3.0) + rng.normal(0, 1.0, blocks.shape))
+    picture = OpenedPicture("p", tmp_path / "soft.npy", "soft.npy")
+    picture.noise[0, "auto"] = guess_noise(picture, 0, "auto")
+    wanted = Restoration.read({"task": "deblur", "width": "3", "sigma": "1"})
+    for step in (1, 2):
+        region = Region.within(picture.frame_shape, 32, 32, 64, 64, step)
+        look = look_quickly(picture, 0, region, wanted, Pace.of_restoring(), lambda _: None)
+        soft, sharp = picture.reduce(0, step)[region.window], blocks if step == 1 else halve(blocks)
+        assert np.std(look - sharp[region.window]) < 0.7 * np.std(soft - sharp[region.window])
+    filling = Restoration.read({"task": "inpaint"})
+    with pytest.raises(InvalidInputError, match="no quick look"):
+        look_quickly(picture, 0, region, filling, Pace.of_restoring(), lambda _: None)
+
+
+def test_noise_is_named_beside_what_the_picture_uses(tmp_path):
+    """Eight photons a pixel are strong noise, however far below full scale they lie."""
+    light = 8.0 + 3.0 * np.sin(np.add.outer(np.arange(128) / 9, np.arange(128) / 13))
+    np.save(tmp_path / "counts.npy", (100 + 51 * np.random.default_rng(0).poisson(light)).astype(np.uint16))
+    picture = OpenedPicture("p", tmp_path / "counts.npy", "counts.npy")
+    words = estimate_picture(picture, 0, "affine", lambda _: None)["noise"]
+    assert 0.8 * 51 * np.sqrt(8.0) < words["sigma"] < 1.25 * 51 * np.sqrt(8.0)
+    said = " ".join([words["headline"], *words["sentences"]])
+    assert "65535" not in said
+    assert "trong noise" in said
+    photons = float(re.search(r"about ([\d.]+) photons", said)[1])
+    assert 6.0 < photons < 10.0
+    first = describe_noise(guess_noise(picture, 0, "affine"), picture.ends(0))
+    assert first["fromPart"]
+
+
 def test_a_look_that_only_refines_gives_way_to_a_newer_one_and_a_first_one_does_not(tmp_path):
     picture, _ = noisy_picture(tmp_path)
     region = Region.within(picture.frame_shape, 0, 0, 120, 96, 1)
     first = ViewRequest("denoised", 0, region, Choice(), None)
-    assert render(picture, first, Pace(), is_old=lambda: True).region == region
+    assert render(picture, first, Pace.of_denoising(), is_old=lambda: True).region == region
     refining = first._replace(choice=Choice(strength=2.0), closeness="exact")
     with pytest.raises(SupersededError):
-        render(picture, refining, Pace(), is_old=lambda: True)
-    assert render(picture, refining, Pace()).region == region
+        render(picture, refining, Pace.of_denoising(), is_old=lambda: True)
+    assert render(picture, refining, Pace.of_denoising()).region == region
 
 
 def test_the_errors_of_a_result_are_a_map_if_they_were_asked_for(tmp_path):
@@ -199,7 +235,7 @@ def test_the_errors_of_a_result_are_a_map_if_they_were_asked_for(tmp_path):
 
 
 def test_the_pace_reduces_what_would_take_too_long():
-    pace = Pace()
+    pace = Pace.of_denoising()
     region = Region(0, 0, 1000, 1000, 1)
     assert pace.step_for(region, 3) > pace.step_for(Region(0, 0, 100, 100, 1), 3) == 1
     pace.learn(20_000, 300.0)  # compiled meanwhile
@@ -218,10 +254,20 @@ def test_choices_are_read_and_said_as_the_command_line_has_them():
     assert choice.command("a b.png", "c.png") == "heatprior denoise 'a b.png' -o c.png --sigma 30.0 --quality fast"
     assert Choice.read({}).command("a.png", "c.png") == "heatprior denoise a.png -o c.png"
     stronger = Choice.read({"strength": "1.5"})
-    assert stronger.keywords == {"quality": "default", "strength": 1.5}
+    assert stronger.keywords == {"quality": "default", "strength": 1.5, "noise": "auto"}
     assert stronger.command("a.png", "c.png") == "heatprior denoise a.png -o c.png --strength 1.5"
+    counted = Choice.read({"noise": "affine", "strength": "1.5"})
+    assert counted.command("a.png", "c.png") == "heatprior denoise a.png -o c.png --noise affine --strength 1.5"
+    assert Choice.read({"noise": "affine", "sigma": "20"}).noise == "auto"  # how much there is was given
     assert name_result("scan.nii.gz", "denoised") == "scan-denoised.nii.gz"
-    for bad in ({"sigma": "-1"}, {"sigma": "nan"}, {"strength": "0"}, {"quality": "none"}, {"sigma": "x"}):
+    for bad in (
+        {"sigma": "-1"},
+        {"sigma": "nan"},
+        {"strength": "0"},
+        {"quality": "none"},
+        {"sigma": "x"},
+        {"noise": "pink"},
+    ):
         with pytest.raises(HeatpriorError):
             Choice.read(bad)
 

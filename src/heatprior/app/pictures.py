@@ -39,6 +39,7 @@ class FrameNoise:
     report: NoiseReport
     from_part: bool
     doubts: tuple[str, ...] = ()
+    brightness: float = 0.0  # the median, in the units of the image
 
     @property
     def is_constant(self) -> bool:
@@ -48,7 +49,7 @@ class FrameNoise:
     @property
     def levels(self) -> FloatArray:
         """Of each channel one number, the average level, in the units of the image."""
-        found = [c.sigma if np.ndim(c.sigma) == 0 else c.level.sigma for c in self.report.channels]
+        found = [np.sqrt(np.mean(np.square(channel.sigma))) for channel in self.report.channels]
         return np.array(found) * self.report.white
 
 
@@ -86,7 +87,7 @@ class OpenedPicture:
                 f"{MOST_PIXELS / 1e6:.0f} million; use heatprior denoise, or cut it into parts"
             )
         self.values = self.image.values()
-        self.noise: dict[int, FrameNoise] = {}
+        self.noise: dict[tuple[int, str], FrameNoise] = {}  # of a frame, by the kind that was asked for
         self.results: dict[str, Result] = {}
         self.last_look: tuple[Any, NDArray[Any]] | None = None  # what it was of, and its pixels
         self._lock = RLock()
@@ -175,11 +176,10 @@ class OpenedPicture:
         frame = self.frame(number, np.load(errors, mmap_mode="r"))
         return np.sqrt(np.square(frame).mean(axis=-1)) if self.image.colour else np.asarray(frame)
 
-    def level_map(self, number: int) -> FloatArray:
+    def level_map(self, noise: FrameNoise) -> FloatArray:
         """The noise level around every pixel of a frame, (H, W); of colours the root mean square."""
         with self._lock:
-            if self._map is None or self._map[0] is not self.noise[number]:
-                noise = self.noise[number]
+            if self._map is None or self._map[0] is not noise:
                 levels = noise_levels_of(noise.report, self.frame_shape, self.channel_axis)
                 if self.image.colour:
                     levels = np.sqrt(np.square(levels, out=levels).mean(axis=-1))

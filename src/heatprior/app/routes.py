@@ -47,11 +47,12 @@ class TooLargeError(InvalidInputError):
 
 
 class ServerState(NamedTuple):
-    """Shared by all answers: the open tabs, the queue of quick looks, their pace, and the largest file in bytes."""
+    """Shared by all answers: open tabs, the queue of quick looks, their two paces, and the largest file in bytes."""
 
     tabs: Tabs
     looks: QuickLooks
     pace: Pace
+    restoring: Pace
     largest: int
 
 
@@ -177,11 +178,11 @@ async def look(request: Request) -> Response:
         asked.get("layer", "noisy"),
         frame,
         Region.within(picture.shape_of(result), *numbers),
-        Choice.read(asked),
+        Restoration.read(asked) if "task" in asked else Choice.read(asked),
         result,
         asked.get("closeness", ""),
     )
-    work = partial(render, picture, wanted, state.pace)
+    work = partial(render, picture, wanted, state.restoring if "task" in asked else state.pace)
     shown = await (state.looks.run(tab.number, work) if is_quick_look(wanted) else run_in_threadpool(work))
     headers = {
         "x-region": ",".join(map(str, shown.region)),
@@ -193,11 +194,11 @@ async def look(request: Request) -> Response:
 async def get_noise(request: Request) -> Response:
     """The noise of a frame: a first guess from its middle, or the full estimate once that is known."""
     state, tab, picture = state_of(request), tab_of(request), picture_of(request)
-    frame = _parse_frame(picture, request.query_params)
-    if frame not in picture.noise:
-        found = await state.looks.run(f"{tab.number} noise", lambda _: guess_noise(picture, frame))
-        picture.noise.setdefault(frame, found)
-    return JSONResponse(describe_noise(picture.noise[frame]))
+    frame, kind = _parse_frame(picture, request.query_params), Choice.read(request.query_params).noise
+    if (frame, kind) not in picture.noise:
+        found = await state.looks.run(f"{tab.number} noise", lambda _: guess_noise(picture, frame, kind))
+        picture.noise.setdefault((frame, kind), found)
+    return JSONResponse(describe_noise(picture.noise[frame, kind], picture.ends(frame)))
 
 
 async def _open_picture(tab: Tab, number: str, path: Path) -> Response:
@@ -222,7 +223,7 @@ async def _open_picture(tab: Tab, number: str, path: Path) -> Response:
 
 
 def _estimate(picture: OpenedPicture, asked: Mapping[str, Any]) -> Work:
-    return partial(estimate_picture, picture, _parse_frame(picture, asked))
+    return partial(estimate_picture, picture, _parse_frame(picture, asked), Choice.read(asked).noise)
 
 
 JOBS: dict[str, Callable[[OpenedPicture, Mapping[str, Any]], Work]] = {

@@ -77,7 +77,7 @@ def application(folder: Path, token: str, names: frozenset[str], largest: int = 
         },
         lifespan=life,
     )
-    app.state.shared = ServerState(tabs, QuickLooks(), Pace(), largest)
+    app.state.shared = ServerState(tabs, QuickLooks(), Pace.of_denoising(), Pace.of_restoring(), largest)
     return Guard(app, names, token)
 
 

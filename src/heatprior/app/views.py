@@ -25,23 +25,18 @@ from heatprior.app.pictures import (
     encode_bmp,
     quantise,
 )
-from heatprior.app.work import Choice
-from heatprior.arrays import ChannelAxis, FloatArray
+from heatprior.app.work import Choice, Restoration
+from heatprior.arrays import FloatArray
 from heatprior.errors import InvalidInputError
 from heatprior.kernels.patches import Progress
 from heatprior.noise.estimation import estimate_noise
 from heatprior.presets import QUICK
-from heatprior.restoration.denoising import denoise, strengthen
+from heatprior.restoration.denoising import denoise
 
 DEVIATIONS_SHOWN = 3.0  # standard deviations of the difference, from black to grey and from grey to white
 LAYERS = ("noisy", "denoised", "difference", "noise", "error")
-MARGIN = 12  # pixels around what is seen: the reach of two patches
-AIM = 0.2  # seconds that a look may take
-FIRST_GUESS = 1e-7  # seconds for each pixel of each channel
-SET_UP = 1e6  # values that take as long as what a look needs whatever its size: tables of the prior, several scales
 SMALLEST = 32  # pixels along a side that are left, however slow the computer is: fewer hold no patches
 MEMORY = 0.7  # weight of the past in what is known of the speed
-LITTLE = 0.1  # of their level: how much channels may differ and still be looked at with one
 PART = 512  # pixels along the side of the part that tells the noise at first
 
 
@@ -63,7 +58,7 @@ class ViewRequest(NamedTuple):
     layer: str
     frame: int
     region: Region
-    choice: Choice
+    choice: Choice | Restoration
     result: str | None
     closeness: str = ""
 
@@ -73,7 +68,7 @@ def render(picture: OpenedPicture, wanted: ViewRequest, pace: Pace, is_old: Call
     if wanted.layer not in LAYERS:
         raise InvalidInputError(f"{wanted.layer[:40]!r} is no layer; expected {', '.join(LAYERS)}")
     if wanted.layer == "noise":
-        return _render_map(_noise_levels(picture, wanted.frame), wanted.region)
+        return _render_map(_noise_levels(picture, wanted), wanted.region)
     if wanted.layer == "error":
         return _render_map(picture.error_map(wanted.frame, wanted.result or ""), wanted.region)
     black, white = picture.ends(wanted.frame)
@@ -106,23 +101,24 @@ def _get_denoised(
     region = wanted.region
     if wanted.result is not None:
         return region, picture.reduce(wanted.frame, region.step, wanted.result)[region.window]
-    if wanted.frame not in picture.noise:
-        picture.noise[wanted.frame] = guess_noise(picture, wanted.frame)
+    known = (wanted.frame, wanted.choice.noise)
+    if known not in picture.noise:
+        picture.noise[known] = guess_noise(picture, *known)
     if not wanted.closeness:
         step = pace.step_for(region, 3 if picture.image.colour else 1)
         region = Region.within(picture.frame_shape, region.x, region.y, region.width, region.height, step)
-    key = (wanted.frame, region, wanted.choice, id(picture.noise[wanted.frame]))
+    key = (wanted.frame, region, wanted.choice, id(picture.noise[known]))
     if picture.last_look is None or picture.last_look[0] != key:
-        clean = denoise_quickly(picture, wanted.frame, region, wanted.choice, pace, progress=give_way)
+        clean = look_quickly(picture, wanted.frame, region, wanted.choice, pace, give_way)
         picture.last_look = (key, clean)
     return region, picture.last_look[1]
 
 
-def _noise_levels(picture: OpenedPicture, frame: int) -> FloatArray:
-    noise = picture.noise.get(frame)
+def _noise_levels(picture: OpenedPicture, wanted: ViewRequest) -> FloatArray:
+    noise = picture.noise.get((wanted.frame, wanted.choice.noise))
     if noise is None or noise.from_part:
         raise InvalidInputError("the noise map is not known yet; wait until the noise is estimated")
-    return picture.level_map(frame)
+    return picture.level_map(noise)
 
 
 def _render_map(levels: FloatArray, region: Region) -> View:
@@ -135,15 +131,29 @@ def _render_map(levels: FloatArray, region: Region) -> View:
 
 
 class Pace:
-    """Seconds for each value, a pixel of a channel, as the last looks had it; what is set up counts as values too."""
+    """Seconds for each value, a pixel of a channel, as the last looks had it; what is set up counts as values too.
 
-    def __init__(self) -> None:
-        self._cost = FIRST_GUESS
+    `aim` is the time in seconds that a look may take, `cost` a first guess, and `set_up` how many values take as long
+    as what a look needs whatever its size: tables of the prior, several scales.
+    """
+
+    def __init__(self, aim: float, cost: float, set_up: float) -> None:
+        self._aim, self._cost, self._set_up = aim, cost, set_up
+
+    @classmethod
+    def of_denoising(cls) -> Pace:
+        """That of what follows a slider."""
+        return cls(0.2, 1e-7, 1e6)
+
+    @classmethod
+    def of_restoring(cls) -> Pace:
+        """That of what takes several steps."""
+        return cls(1.0, 5e-6, 2e4)
 
     def step_for(self, region: Region, channels: int) -> int:
         """The least step, from that of the region on, at which it takes no longer than it may."""
         step, side = region.step, min(region.width, region.height)
-        while (region.width * region.height / step**2 * channels + SET_UP) * self._cost > AIM:
+        while (region.width * region.height / step**2 * channels + self._set_up) * self._cost > self._aim:
             if 2 * step > LARGEST_STEP or side < 2 * step * SMALLEST:
                 break
             step *= 2
@@ -152,50 +162,32 @@ class Pace:
     def learn(self, values: int, seconds: float) -> None:
         """Take a look that was had into account; very small ones tell nothing."""
         if values > 10_000:
-            self._cost = MEMORY * self._cost + (1.0 - MEMORY) * seconds / (values + SET_UP)
+            self._cost = MEMORY * self._cost + (1.0 - MEMORY) * seconds / (values + self._set_up)
 
 
-def denoise_quickly(
-    picture: OpenedPicture, number: int, region: Region, choice: Choice, pace: Pace, progress: Progress | None = None
+def look_quickly(
+    picture: OpenedPicture, number: int, region: Region, choice: Choice | Restoration, pace: Pace, progress: Progress
 ) -> NDArray[Any]:
-    """Denoise a region of a frame at once: (H, W) or (H, W, 3) in float32, in the units of the image."""
-    if choice.sigma is None and choice.strength <= 1.0 and picture.noise[number].report.is_none:
-        return np.asarray(picture.reduce(number, region.step)[region.window], np.float32)
-    sigma = _view_level(picture.noise[number], choice, _widen(picture, region), picture.channel_axis)
-    start = time.perf_counter()
-    clean = _denoise_region(picture, number, region, sigma, progress)
-    pace.learn(clean.size, time.perf_counter() - start)
-    return clean
-
-
-def _denoise_region(
-    picture: OpenedPicture, number: int, region: Region, sigma: Any, progress: Progress | None
-) -> NDArray[Any]:
-    wide = _widen(picture, region)
+    """Denoise or deblur a region of a frame at once: (H, W) or (H, W, 3) in float32, in the units of the image."""
+    wide = region.grow(choice.margin(region.step), picture.frame_shape)
     noisy = np.asarray(picture.reduce(number, region.step)[wide.window], np.float32)
-    white = picture.noise[number].report.white
-    keywords: dict[str, Any] = {
-        "quality": QUICK,
-        "channel_axis": picture.channel_axis,
-        "white": white,
-    }
-    clean: NDArray[Any] = np.asarray(denoise(noisy, sigma, progress=progress, **keywords), np.float32)
+    start = time.perf_counter()
+    noise = picture.noise[number, choice.noise]
+    clean = choice.look(noisy, wide, noise, colour=picture.image.colour, done=progress)
+    if clean is not noisy:
+        pace.learn(clean.size, time.perf_counter() - start)
     rows, columns = region.window
     top, left = rows.start - wide.window[0].start, columns.start - wide.window[1].start
     return clean[top : top + rows.stop - rows.start, left : left + columns.stop - columns.start]
 
 
-def _widen(picture: OpenedPicture, region: Region) -> Region:
-    return region.grow(MARGIN, picture.frame_shape)
-
-
-def guess_noise(picture: OpenedPicture, number: int) -> FrameNoise:
+def guess_noise(picture: OpenedPicture, number: int, kind: str) -> FrameNoise:
     """A first estimate, from the middle of a frame."""
     frame = picture.frame(number)
     top, left = (max(0, (side - PART) // 2) for side in frame.shape[:2])
     part = frame[top : top + PART, left : left + PART]
-    report = estimate_noise(part, channel_axis=picture.channel_axis)
-    return FrameNoise(report, from_part=True)
+    report = estimate_noise(part, kind, channel_axis=picture.channel_axis)
+    return FrameNoise(report, from_part=True, brightness=float(np.nanmedian(part)))
 
 
 def warm_up() -> None:
@@ -203,26 +195,3 @@ def warm_up() -> None:
     image = np.random.default_rng(0).normal(0.5, 0.1, (64, 64)).astype(np.float32)
     estimate_noise(image)
     denoise(image, 0.1, quality=QUICK)
-
-
-def _view_level(noise: FrameNoise, choice: Choice, region: Region, channel_axis: ChannelAxis) -> Any:
-    """sigma of the reduced region: one number, one for each channel, or a map."""
-    if choice.sigma is not None:
-        return choice.sigma * choice.strength / region.step
-    white = noise.report.white
-
-    def reduce(levels: FloatArray) -> FloatArray:
-        return np.asarray(strengthen(levels / white, choice.strength) * white / region.step)
-
-    if noise.is_constant or noise.from_part:
-        levels = reduce(noise.levels)
-        return _merge_levels(levels) if channel_axis is not None else float(levels[0])
-    rows = slice(region.y, region.y + region.height, region.step)  # it varies slowly: samples are near its means
-    columns = slice(region.x, region.x + region.width, region.step)
-    return reduce(noise.report.sigma[rows, columns])
-
-
-def _merge_levels(levels: FloatArray) -> FloatArray | float:
-    """One level for channels that differ little, whose tables the prior then computes once: half the time of a look."""
-    mean = float(np.sqrt(np.mean(np.square(levels))))
-    return mean if float(np.ptp(levels)) < LITTLE * mean else levels

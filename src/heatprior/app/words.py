@@ -9,24 +9,25 @@ import numpy as np
 from heatprior.app.pictures import FrameNoise
 from heatprior.display import format_full_scale, format_level
 from heatprior.noise.channel_noise import NINETY
+from heatprior.restoration.denoising import FLOOR
 
 COLOURS = ("red", "green", "blue")
 
 
-def describe_noise(noise: FrameNoise) -> dict[str, Any]:
-    """A headline, sentences, doubts, and the numbers that controls begin with; noise beside what the picture uses."""
+def describe_noise(noise: FrameNoise, ends: tuple[float, float]) -> dict[str, Any]:
+    """A headline, sentences, doubts, and the numbers that controls begin with; `ends` are shown as black and white."""
     report = noise.report
-    white = report.brightest
+    span = ends[1] - ends[0]
     levels = [float(level) for level in noise.levels]
     sigma = float(np.sqrt(np.mean(np.square(levels))))
-    part = sigma / white
     if report.is_none:
-        headline, sentences = (
-            "No noise found",
-            ["The picture stays as it is. If you see noise, move the strength to the right."],
-        )
+        headline = "No noise found"
+        sentences = ["The picture stays as it is. If you see noise, move the strength to the right."]
     else:
-        headline, sentences = f"σ ≈ {format_level(sigma)} of {format_full_scale(white)}", [_describe_amount(part)]
+        headline = f"σ ≈ {format_level(sigma)} of {format_full_scale(span)}"
+        sentences = [_describe_amount(sigma / span)]
+        if ends != (0.0, 255.0):
+            sentences.append(f"The picture uses {format_level(ends[0])} to {format_level(ends[1])}.")
     if report.defects:
         sentences.append(f"{report.defects.describe_mending().capitalize()}.")
     if noise.from_part:
@@ -38,14 +39,14 @@ def describe_noise(noise: FrameNoise) -> dict[str, Any]:
         "sentences": sentences,
         "doubts": list(noise.doubts),
         "sigma": sigma,
-        "white": white,
+        "floor": FLOOR * report.white,
         "fromPart": noise.from_part,
         "models": list(report.models),
     }
 
 
 def _describe_amount(part: float) -> str:
-    """How it looks to people, `part` being that of full scale."""
+    """How it looks to people, `part` being that of what is shown."""
     for limit, words in (
         (0.002, "Hardly any noise."),
         (0.012, "A little noise, as in daylight."),
@@ -64,23 +65,19 @@ def _describe_details(noise: FrameNoise, levels: list[float]) -> list[str]:
         for channel in report.channels
     )
     low, high = max(0.0, min(levels) - half), max(levels) + half
-    sentences = [f"With 90 % certainty between {format_level(low)} and {format_level(high)}."]
+    kinds = set(report.models)
+    sentences = []
+    if "camera" not in kinds:
+        sentences.append(f"With 90 % certainty between {format_level(low)} and {format_level(high)}.")
     if len(levels) == len(COLOURS):
         each = ", ".join(f"{name} {format_level(level)}" for name, level in zip(COLOURS, levels, strict=True))
         sentences.append(f"By colour: {each}.")
-    kinds = set(report.models)
     if "camera" in kinds:
-        sentences.append(
-            "As a camera leaves it, smoothed and compressed; σ is that of the white noise that stands for it."
-        )
+        sentences.append("Smoothed and compressed by a camera; σ is the strength at which removing it works best.")
     if kinds == {"constant"}:
         sentences.append("The same everywhere: the noise map gives no reason to think otherwise.")
     if "affine" in kinds:
-        lines = [channel.affine for channel in report.channels if channel.model == "affine" and channel.affine]
-        grows = all(line.gain > 0 for line in lines)
-        sentences.append(
-            "It grows with brightness, as light counted by a camera does." if grows else "It falls with brightness."
-        )
+        sentences.append(_describe_counts(noise))
     if "map" in kinds:
         ends = [(float(np.min(channel.sigma)), float(np.max(channel.sigma))) for channel in report.channels]
         least, most = min(end[0] for end in ends) * report.white, max(end[1] for end in ends) * report.white
@@ -88,3 +85,16 @@ def _describe_details(noise: FrameNoise, levels: list[float]) -> list[str]:
             f"It varies from place to place, from {format_level(least)} to {format_level(most)}; see the noise map."
         )
     return sentences
+
+
+def _describe_counts(noise: FrameNoise) -> str:
+    report = noise.report
+    lines = [channel.affine for channel in report.channels if channel.model == "affine" and channel.affine]
+    counts = [channel.counts for channel in report.channels if channel.counts]
+    if any(line.gain <= 0 for line in lines):
+        return "It falls with brightness."
+    words = "It grows with brightness, as light counted by a camera does"
+    if len(counts) != 1:
+        return f"{words}."
+    photons = (noise.brightness / report.white - counts[0].black) / counts[0].gain
+    return f"{words}: about {max(photons, 0.0):.2g} photons per pixel in the mid-tones."

@@ -9,22 +9,23 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from heatprior.app.pictures import FrameNoise, OpenedPicture
+from heatprior.app.pictures import FrameNoise, OpenedPicture, Region
 from heatprior.app.words import describe_noise
 from heatprior.arrays import FloatArray
 from heatprior.errors import InvalidInputError
 from heatprior.images import ImageFile, name_result, read_grey
 from heatprior.kernels.patches import Progress, span_of
 from heatprior.noise.channel_noise import one_of_each
-from heatprior.noise.estimation import estimate_noise, find_doubts
-from heatprior.presets import PRESETS
-from heatprior.restoration.denoising import STRENGTHS, denoise
+from heatprior.noise.estimation import check_kind, estimate_noise, find_doubts
+from heatprior.presets import DEFAULT, QUICK, find_preset
+from heatprior.restoration.denoising import STRENGTHS, denoise, strengthen
 from heatprior.restoration.operators.convolution import Blur, Downsample, gaussian_kernel, motion_kernel
+from heatprior.restoration.plug_and_play import LEAST_SIGMA
 from heatprior.restoration.predicted_psnr import PredictedPsnr
 from heatprior.restoration.restore import fill_in, restore
 
@@ -34,6 +35,8 @@ WIDEST = 20.0  # pixels: standard deviation of a Gaussian blur
 LONGEST = 100.0  # pixels of a motion
 FACTORS = (2, 3, 4)
 UNSURE = 1.0  # dB: predictions with a larger error are not shown
+REACH = 12  # pixels: that of two patches
+LITTLE = 0.1  # of their level: how much channels may differ and still be looked at with one
 ESTIMATING = 0.8  # of the time, when doubts are looked for
 
 
@@ -43,8 +46,9 @@ class Choice:
 
     sigma: float | None = None
     strength: float = 1.0
-    quality: str = "default"
+    quality: str = DEFAULT
     error: bool = False  # whether the error of each pixel is estimated too
+    noise: str = "auto"  # the kind to estimate
 
     @classmethod
     def read(cls, values: Mapping[str, Any]) -> Choice:
@@ -55,24 +59,59 @@ class Choice:
             raise InvalidInputError(f"the noise level is {sigma:g}; expected a positive number, in units of the image")
         if not STRENGTHS[0] <= strength <= STRENGTHS[1]:
             raise InvalidInputError(f"the strength is {strength:g}; expected {STRENGTHS[0]:g} to {STRENGTHS[1]:g}")
-        quality = str(values.get("quality") or "default")
-        if quality not in PRESETS:
-            raise InvalidInputError(f"the quality is {quality[:40]!r}; expected {', '.join(PRESETS)}")
-        return cls(sigma, strength, quality, bool(values.get("error")))
+        quality, kind = str(values.get("quality") or DEFAULT), str(values.get("noise") or "auto")
+        find_preset(quality[:40])
+        check_kind(kind[:40])
+        return cls(sigma, strength, quality, bool(values.get("error")), "auto" if sigma is not None else kind)
 
     @property
     def keywords(self) -> dict[str, Any]:
         """Keywords for `hp.denoise`."""
-        noise = {"strength": self.strength} if self.sigma is None else {"sigma": self.sigma * self.strength}
-        return {"quality": self.quality, **noise}
+        if self.sigma is not None:
+            return {"quality": self.quality, "sigma": self.sigma * self.strength}
+        return {"quality": self.quality, "strength": self.strength, "noise": self.noise}
 
     def command(self, name: str, target: str) -> str:
         """The line that does the same in a shell."""
         noise = ["--sigma", repr(self.sigma * self.strength)] if self.sigma is not None else []
+        kind = ["--noise", self.noise] if self.noise != "auto" else []
         if self.sigma is None and self.strength != 1.0:
             noise = ["--strength", repr(self.strength)]
-        options = ["--quality", self.quality] if self.quality != "default" else []
-        return shlex.join(["heatprior", "denoise", name, "-o", target, *noise, *options])
+        options = ["--quality", self.quality] if self.quality != DEFAULT else []
+        return shlex.join(["heatprior", "denoise", name, "-o", target, *kind, *noise, *options])
+
+    def margin(self, step: int) -> int:  # noqa: ARG002
+        """Reduced pixels around what is seen that a look needs: the reach of two patches."""
+        return REACH
+
+    def look(self, noisy: FloatArray, region: Region, noise: FrameNoise, *, colour: bool, done: Progress) -> FloatArray:
+        """A reduced region of a frame denoised quickly; the same array if nothing is removed."""
+        if self.sigma is None and self.strength <= 1.0 and noise.report.is_none:
+            return noisy
+        keywords: dict[str, Any] = {"quality": QUICK, "channel_axis": -1 if colour else None, "progress": done}
+        sigma = self._level_of_view(noise, region, colour=colour)
+        return np.asarray(denoise(noisy, sigma, white=noise.report.white, **keywords), np.float32)
+
+    def _level_of_view(self, noise: FrameNoise, region: Region, *, colour: bool) -> Any:
+        """sigma of the reduced region: one number, one for each channel, or a map."""
+        if self.sigma is not None:
+            return self.sigma * self.strength / region.step
+        white = noise.report.white
+        # It varies slowly: samples are near its means.
+        rows = slice(region.y, region.y + region.height, region.step)
+        columns = slice(region.x, region.x + region.width, region.step)
+        whole = noise.is_constant or noise.from_part
+        found = noise.levels if whole else noise.report.sigma[rows, columns]
+        levels = np.asarray(strengthen(found / white, self.strength)) * (white / region.step)
+        if not whole:
+            return levels
+        return _merge_levels(levels) if colour else float(levels[0])
+
+
+def _merge_levels(levels: FloatArray) -> FloatArray | float:
+    """One level for channels that differ little, whose tables the prior then computes once: half the time of a look."""
+    mean = float(np.sqrt(np.mean(np.square(levels))))
+    return mean if float(np.ptp(levels)) < LITTLE * mean else levels
 
 
 def parse_number(values: Mapping[str, Any], name: str) -> float | None:
@@ -114,6 +153,7 @@ class Restoration:
     length: float = 15.0
     degrees: float = 0.0
     factor: int = 2
+    noise: ClassVar[str] = "auto"
 
     @classmethod
     def read(cls, values: Mapping[str, Any]) -> Restoration:
@@ -155,6 +195,21 @@ class Restoration:
     def target(self, name: str) -> str:
         """photo.png → photo-sharpened.png."""
         return name_result(name, TASKS[self.task].done)
+
+    def margin(self, step: int) -> int:
+        """Reduced pixels around what is seen that a look needs: the reach of the blur, and of patches."""
+        return REACH + math.ceil((3.0 * self.width if self.blur == "gaussian" else self.length) / step)
+
+    def look(self, noisy: FloatArray, region: Region, noise: FrameNoise, *, colour: bool, done: Progress) -> FloatArray:
+        """A reduced region of a frame deblurred quickly."""
+        if self.task != "deblur":
+            raise InvalidInputError("there is no quick look at this; do the whole picture")
+        white, step = noise.report.white, region.step
+        level = float(np.sqrt(np.mean(np.square(noise.levels)))) if self.sigma is None else self.sigma
+        less = replace(self, width=max(self.width / step, 0.1), length=max(self.length / step, 1.0))
+        keywords: dict[str, Any] = {"channel_axis": -1 if colour else None, "white": white, "progress": done}
+        sigma = max(level / step, white * LEAST_SIGMA)
+        return np.asarray(restore(noisy, Blur(less.kernel), sigma, quality=QUICK, **keywords), np.float32)
 
     @property
     def kernel(self) -> NDArray[Any]:
@@ -205,19 +260,21 @@ def _within(values: Mapping[str, Any], name: str, low: float, high: float, usual
     return value
 
 
-def estimate_picture(picture: OpenedPicture, number: int, progress: Progress) -> dict[str, Any]:
+def estimate_picture(picture: OpenedPicture, number: int, kind: str, progress: Progress) -> dict[str, Any]:
     """What kind of noise a frame has, how much and where, and what speaks against it."""
     frame = picture.frame(number)
     report = estimate_noise(
         frame,
+        kind,
         channel_axis=picture.channel_axis,
         progress=span_of(progress, 0.0, ESTIMATING),
     )
     found = find_doubts(report, frame, picture.channel_axis, done=span_of(progress, ESTIMATING, 1.0))
     progress(1.0)
-    noise = FrameNoise(report, from_part=False, doubts=tuple(one_of_each(list(chain.from_iterable(found)))))
-    picture.noise[number] = noise
-    return {"noise": describe_noise(noise)}
+    doubts = tuple(one_of_each(list(chain.from_iterable(found))))
+    noise = FrameNoise(report, from_part=False, doubts=doubts, brightness=float(np.nanmedian(frame)))
+    picture.noise[number, kind] = noise
+    return {"noise": describe_noise(noise, picture.ends(number))}
 
 
 def denoise_picture(picture: OpenedPicture, choice: Choice, progress: Progress) -> dict[str, Any]:

@@ -45,7 +45,7 @@ export async function givePicture(file) {
 export const giveSample = () => post(inTab("/sample"));
 export const giveMask = (picture, png) => ask(inTab(`/pictures/${picture}/mask`), { method: "PUT", body: png });
 export const dropPicture = (picture) => ask(inTab(`/pictures/${picture}`), { method: "DELETE" });
-export const noiseAtOnce = (picture, frame) => get(inTab(`/pictures/${picture}/noise?frame=${frame}`));
+export const noiseAtOnce = (picture, frame, noise) => get(inTab(`/pictures/${picture}/noise?${new URLSearchParams({ frame, noise })}`));
 export const keep = (picture, body) => post(inTab(`/pictures/${picture}/keep`), body);
 export const ofPicture = (picture, path) => get(inTab(`/pictures/${picture}${path}`));
 

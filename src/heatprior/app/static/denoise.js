@@ -36,6 +36,10 @@ export class Denoise {
       id("sigma").value = "";
       this.changed();
     });
+    id("kind").addEventListener("change", () => {
+      this.changed();
+      if (bench.picture) this.frameChanged();
+    });
     for (const name of ["sigma", "quality", "error"]) id(name).addEventListener("change", () => this.changed());
   }
 
@@ -43,6 +47,7 @@ export class Denoise {
     if (!keeps) {
       id("sigma").value = "";
       id("strength").value = 0;
+      id("kind").value = "auto";
     }
     this.noise = null;
     this.known = false;
@@ -77,6 +82,7 @@ export class Denoise {
     const strength = 2 ** (id("strength").value / 50);
     return {
       sigma: id("sigma").value,
+      noise: id("kind").value,
       strength: strength === 1 ? 1 : Number(strength.toPrecision(4)),
       quality: id("quality").value,
       error: id("error").checked,
@@ -94,8 +100,8 @@ export class Denoise {
 
   // The quick look does not depend on the quality.
   asked() {
-    const { sigma, strength } = this.choice();
-    return { sigma, strength };
+    const { sigma, noise, strength } = this.choice();
+    return { sigma, noise, strength };
   }
 
   // ---- noise
@@ -103,15 +109,16 @@ export class Denoise {
   async frameChanged() {
     const { bench } = this;
     const { picture, frame } = bench;
+    const noise = id("kind").value;
     this.known = false;
     this.stopEstimating();
     bench.updateModes();
-    const isOld = () => bench.picture !== picture || bench.frame !== frame || bench.task !== this;
+    const isOld = () => bench.picture !== picture || bench.frame !== frame || bench.task !== this || id("kind").value !== noise;
     try {
-      const first = await api.noiseAtOnce(picture.picture, frame);
+      const first = await api.noiseAtOnce(picture.picture, frame, noise);
       if (isOld()) return;
       this.tellNoise(first);
-      const job = await api.beginJob(picture.picture, { kind: "estimate", frame });
+      const job = await api.beginJob(picture.picture, { kind: "estimate", frame, noise });
       if (isOld()) return job.cancel();
       this.estimating = job;
       const news = await job.finished;
@@ -151,7 +158,10 @@ export class Denoise {
 
   strengthShown() {
     const { sigma, strength } = this.choice();
-    const level = (sigma || this.noise?.sigma || 0) * strength;
+    const { sigma: found = 0, floor = 0 } = this.noise ?? {};
+    const more = Math.max(0, strength - 1) * Math.max(0, floor - found); // as the library does it
+    const level = sigma ? sigma * strength : found * strength + more;
+    id("kind").disabled = Boolean(sigma);
     const times = strength === 1 ? (sigma ? "as given" : "as estimated") : `× ${strength.toPrecision(2)}`;
     id("strength-value").textContent = level ? `${times}, σ ${number(level)}` : times;
     id("strength").setAttribute("aria-valuetext", id("strength-value").textContent);

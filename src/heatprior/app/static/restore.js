@@ -42,7 +42,7 @@ export class Restore {
   get words() {
     const [doing, done, start] = DOING[this.name];
     const paint = this.mask.isTooLarge ? `${capital(TOO_LARGE)}.` : "Paint over what is to be filled in.";
-    const idle = this.name === "inpaint" && this.mask.isEmpty ? paint : "It is begun when you ask for it.";
+    const idle = this.name === "inpaint" && this.mask.isEmpty ? paint : this.name === "deblur" ? "On the screen is a quick look." : "It is begun when you ask for it.";
     const missing = { wipe: `${start} first`, denoised: `${start} first`, difference: `${start} first` };
     if (this.bench.current?.factor > 1) missing.difference = "A picture of another size has no difference";
     return { before: "before", after: "restored", difference: "changed", doing, done, start, idle, missing };
@@ -66,7 +66,7 @@ export class Restore {
 
   modes() {
     const { current, factor } = this.bench;
-    return current ? ["wipe", "noisy", "denoised", ...(factor === 1 ? ["difference"] : [])] : ["noisy"];
+    return current || this.name === "deblur" ? ["wipe", "noisy", "denoised", ...(factor === 1 ? ["difference"] : [])] : ["noisy"];
   }
 
   values() {
@@ -74,6 +74,10 @@ export class Restore {
     const values = { task: name, sigma: id("restore-sigma").value };
     for (const field of OF_TASK[name]) values[field] = id(field).value;
     return values;
+  }
+
+  asked() {
+    return this.values();
   }
 
   key() {

@@ -12,8 +12,8 @@ const ORIGINAL = ["noisy", "noise"]; // layers of the file itself, not of a resu
 const COMPUTED = ["denoised", "difference", "error"];
 
 export class Workbench {
-  // A task has: words { before, after, difference, doing, done, start, idle }, modes(), key(), job(picture), asked(layer) →
-  // what is sent for a layer, `result` once there is one; forget(picture, keepsSettings) for a new picture, begin() and leave() when it
+  // A task has: words { before, after, difference, doing, done, start, idle }, modes(), key(), job(picture), asked() →
+  // what is sent for a look, `result` once there is one; forget(picture, keepsSettings) for a new picture, begin() and leave() when it
   // comes onto the stage and goes, and perhaps frameChanged() and finished().
   constructor() {
     this.picture = null;
@@ -176,7 +176,7 @@ export class Workbench {
     const smaller = factor > 1 && ORIGINAL.includes(layer);
     const place = smaller ? reduced(region, factor) : region;
     const asked = { layer, frame, ...place, closeness };
-    if (computed) Object.assign(asked, this.current ? { result: this.current.name } : this.task.asked(layer));
+    if (layer !== "noisy") Object.assign(asked, computed && this.current ? { result: this.current.name } : this.task.asked());
     const piece = await api.look(picture.picture, asked, signal);
     if (computed && this.picture === picture) requestAnimationFrame(() => this.measured());
     return smaller ? enlarged(piece, factor, region.step) : piece;
