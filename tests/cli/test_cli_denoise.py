@@ -48,6 +48,21 @@ def test_options_reach_the_library(run: Run, arguments: list[str], options: dict
 
 
 @pytest.mark.usefixtures("workplace")
+def test_counts_may_be_given_by_gain_read_noise_and_black_level(run: Run):
+    outcome = run("denoise", "noisy.png", "-o", "new.png", "--noise", "2.5,4,10", *QUICK)
+    assert outcome.code == 0
+    assert "noise as given" in outcome.out
+    told = hp.PoissonGaussian(2.5, 4.0, 10.0)
+    noisy = read_image(Path("noisy.png")).pixels
+    clean = hp.denoise(noisy, noise=told, prior="mine.safetensors")
+    np.testing.assert_array_equal(read_image(Path("new.png")).pixels, clean)
+    for bad in ("2.5,x", "1,2,3,4", "0,3"):
+        assert_refused(run("denoise", "noisy.png", "-o", "2.png", "--noise", bad, *QUICK), "GAIN,READ,BLACK")
+    line = ("denoise", "noisy.png", "-o", "2.png", "--noise", "2.5,4,10", "--strength", "2")
+    assert_refused(run(*line, *QUICK), "leave it out")
+
+
+@pytest.mark.usefixtures("workplace")
 def test_the_shipped_prior_is_the_default(run: Run):
     assert run("denoise", "noisy.png", "-o", "new.png", "--sigma", SIGMA).code == 0
     noisy = read_image(Path("noisy.png")).pixels

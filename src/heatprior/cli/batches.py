@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -377,8 +377,9 @@ def report_warning(source: Path, messages: Sequence[str]) -> None:
         typer.echo(f"heatprior: warning: {source}: {message}", err=True)
 
 
+@cache
 def announce_compiling() -> None:
-    """Print once that kernels are being compiled: the first run would otherwise seem to hang."""
+    """Print once in a process that kernels are being compiled: the first run would otherwise seem to hang."""
     from heatprior.kernels.compiler import on_compiling
 
     said: list[None] = []

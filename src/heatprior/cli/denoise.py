@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from heatprior.noise.defects import Defects
     from heatprior.noise.estimation import NoiseReport
     from heatprior.noise.profiles import NoiseProfile
+    from heatprior.noise.stabilisation import PoissonGaussian
     from heatprior.restoration.denoising import Settings
     from heatprior.restoration.predicted_psnr import PredictedPsnr
     from heatprior.restoration.surprise import Surprise
@@ -60,6 +61,7 @@ Examples:
   heatprior denoise a.png b.jpg -o clean --quality fast               several times faster
   heatprior denoise photo.jpg -o clean.jpg --strength 0.7             remove less than what is found
   heatprior denoise image.npy -o clean.npy --sigma map.npy            a noise level for each pixel
+  heatprior denoise field.fits --noise 0.7,4.2,1000                   one photon, read noise and black level are known
   heatprior denoise cells.tif -o clean.tif --error error.tif          an error bar for each pixel
   heatprior denoise volume.ome.zarr -o clean.ome.zarr --workers 4     larger than memory
 """
@@ -74,9 +76,10 @@ def denoise(
     noise: Annotated[
         str,
         typer.Option(
-            metavar="KIND|FILE",
+            metavar="KIND|FILE|GAIN,READ,BLACK",
             help="Noise to estimate: constant, affine (variance = a x + b), map, camera, or auto; or the noise "
-            "profile of a camera (.json), saved by hp.NoiseProfile.",
+            "profile of a camera (.json), saved by hp.NoiseProfile; or the value of one photon, the read noise and the "
+            "black level, in units of the file.",
         ),
     ] = "auto",
     keep_outliers: Annotated[
@@ -150,9 +153,9 @@ def denoise(
     level = read_sigma(sigma)
     if sigma is not None and noise != "auto":
         raise typer.BadParameter("--sigma says how much noise there is; leave out --sigma, or --noise")
-    if strength != 1.0 and (sigma is not None or Path(noise).suffix):
-        raise typer.BadParameter("--strength is for noise that is estimated; leave it out, or give another --sigma")
     kind = _read_noise(noise)
+    if strength != 1.0 and (sigma is not None or not isinstance(kind, str)):
+        raise typer.BadParameter("--strength is for noise that is estimated; leave it out, or give another --sigma")
     check_white(white)
     place = None if error is None else partial(error_path, error=error, inputs=inputs, output=output)
     todo = prepare(
@@ -166,15 +169,23 @@ def denoise(
     run_jobs(todo, partial(denoise_file, request=Request(level, settings, compare, place)), output)
 
 
-def _read_noise(noise: str) -> str | NoiseProfile:
-    """The kind of noise that --noise names, or the profile in the file that it names."""
+def _read_noise(noise: str) -> str | NoiseProfile | PoissonGaussian:
+    """The kind of noise that --noise names, the profile in the file that it names, or the counts that it gives."""
     from heatprior.noise.profiles import NoiseProfile
+    from heatprior.noise.stabilisation import PoissonGaussian
 
     kinds = [kind.value for kind in NoiseKind]
     if noise in kinds:
         return noise
+    if noise[:1].isdigit() and not Path(noise).exists():
+        try:
+            return PoissonGaussian(*map(float, noise.split(",")))
+        except (TypeError, ValueError) as error:
+            raise typer.BadParameter(f"--noise is {noise!r}; expected GAIN,READ,BLACK, such as 0.5,3,100") from error
     if not Path(noise).suffix:
-        raise typer.BadParameter(f"--noise is {noise!r}; expected {', '.join(kinds)}, or a noise profile (.json)")
+        raise typer.BadParameter(
+            f"--noise is {noise!r}; expected {', '.join(kinds)}, a noise profile (.json), or GAIN,READ,BLACK"
+        )
     return NoiseProfile.load(Path(noise))
 
 
@@ -237,7 +248,8 @@ def denoise_file(job: Job, progress: Progress | None, request: Request) -> str:
         _draw(image, result, None if surprise is None else surprise.p, picture_beside(job.target))
     seconds = time.perf_counter() - start
     words = _describe_rest(result, request, from_file=sigma is not request.sigma)
-    return f"wrote {job.target}: {image.describe()}, from {job.source}, {seconds:.1f} s{words}"
+    beside = f" and {picture_beside(job.target).name}" if request.compare else ""
+    return f"wrote {job.target}{beside}: {image.describe()}, from {job.source}, {seconds:.1f} s{words}"
 
 
 def _surprise(image: ImageFile, result: Result, request: Request) -> Surprise | None:
@@ -272,7 +284,7 @@ def _error_image(image: ImageFile) -> ImageFile:
 
 def _describe_rest(result: Result, request: Request, *, from_file: bool) -> str:
     """What was found and what was done about it, and the expected PSNR, as far as they are known."""
-    words = "; noise as in its ERR extension" if from_file else ""
+    words = "; noise as in its ERR extension" if from_file else "; noise as given" if result.noise is None else ""
     words += f"; {result.defects.describe_mending()}" if result.defects else ""
     if result.noise is not None:
         words += f"; {_describe_noise(result.noise, request.settings.strength)}"

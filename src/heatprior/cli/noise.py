@@ -134,6 +134,8 @@ def describe(report: NoiseReport) -> str:
     found = [channel for channel in report.channels if channel.model != "none"]
     if not found:
         return f"{report.describe_kind()}; if you see some: heatprior denoise --strength 2 or --sigma {report.remedy:g}"
+    if {channel.model for channel in found} == {"camera"}:  # the strength that works best, which has no error bar
+        return report.describe_kind()
     values = [summarise(channel, report.white) for channel in found]
     low, high = (pick(own["interval90"][end] for own in values) for end, pick in ((0, min), (1, max)))
     line = f"{report.describe_kind()} (90 %: {format_level(low)} to {format_level(high)})"
