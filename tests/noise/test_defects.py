@@ -294,3 +294,23 @@ def test_other_images_are_no_mosaics(name):
 @pytest.mark.parametrize("name", ["brick", "grass", "gravel"])
 def test_fine_textures_are_no_mosaics(name):
     assert not holds_mosaic(enter(getattr(data, name)()))
+
+
+ALONG = np.add.outer(np.arange(96.0), np.arange(128.0))
+SLOPES = {
+    "plane": ALONG,
+    "falling": ALONG[::-1],
+    "bytes": as_bytes(ALONG),
+    "noisy": ALONG + 0.3 * np.random.default_rng(6).standard_normal(ALONG.shape),
+    "wave": np.sin(ALONG / 9),
+    "steps": np.rint(ALONG / 7),
+}
+
+
+@pytest.mark.parametrize("name", SLOPES)
+def test_slopes_are_no_mosaics_but_a_mosaic_on_a_slope_is_one(name):
+    """From pixel to pixel they change alike along rows and columns, as a mosaic does, but nothing alternates."""
+    slope = SLOPES[name].astype(np.float64)
+    assert not holds_mosaic(enter(slope))
+    red_less_blue = np.tile([[1.0, 0.0], [0.0, -1.0]], (48, 64))
+    assert holds_mosaic(enter(slope + np.ptp(slope) / 20 * red_less_blue))

@@ -48,8 +48,10 @@ BANDS, ROWS_LOOKED_AT = 8, 256
 CLEARLY, ALIKE, MOST_OF_NOISE, MOST_OF_FEW = 5.0, 0.75, 1.5, 0.3
 
 # Mosaics: pairs of 2×2 pixels along the side of a cell, cells along the side of an image at least, how many times what
-# chance leaves in the means of cells alternates clearly, and how much columns and rows have in common.
-CELLS, FEWEST_CELLS, CLEARLY_ALTERNATES, COMMON = 8, 4, 10.0, 0.8
+# chance leaves in the means of cells alternates clearly, which part of the energy of slopes that is at least, and how
+# much columns and rows have in common.
+CELLS, FEWEST_CELLS, CLEARLY_ALTERNATES, LEAST_OF_SLOPES, COMMON = 8, 4, 8.0, 0.1, 0.8
+_STEPS = np.array([[1.0, 1.0], [-3.0, 1.0], [3.0, -1.0], [-1.0, -1.0]], np.float32) / [8.0, 4.0]
 
 _OFFSETS = np.stack(np.divmod(np.arange((2 * REACH + 1) ** 2), 2 * REACH + 1)) - REACH  # (2, 49)
 _DISTANCE = np.abs(_OFFSETS).max(axis=0)
@@ -118,25 +120,30 @@ def holds_mosaic(entered: Entered) -> bool:
     """Whether an image, or the middle one of a stack, holds one colour of three at every pixel (RGGB and the like).
 
     Then what alternates from column to column is what alternates from row to row, but for its sign: red less blue,
-    slowly varying. Checkerboards alternate in neither, stripes in one of them, and textures in each by itself.
+    slowly varying. Checkerboards alternate in neither, stripes in one of them, and textures in each by itself; of
+    slopes little alternates.
     """
     height, width = (length // (2 * CELLS) * 2 * CELLS for length in entered.channels.shape[-2:])
     if entered.channel_axis is not None or min(height, width) < FEWEST_CELLS * 2 * CELLS:
         return False
     middle = tuple(length // 2 for length in entered.channels.shape[:-2])
     values = in_unit_range(entered.channels[middle][:height, :width], entered.full)
-    across, down = values[:, ::2] - values[:, 1::2], values[::2] - values[1::2]
     found = []
-    for twice in (across[::2] + across[1::2], down[:, ::2] + down[:, 1::2]):
-        cells = twice.reshape(height // 2 // CELLS, CELLS, width // 2 // CELLS, CELLS).swapaxes(1, 2)
-        means = cells.mean(axis=(2, 3))
-        known = np.isfinite(means)  # the same for both
+    for way in (values, values.T):
+        pairs = way[::2] + way[1::2]
+        steps = pairs.reshape(len(pairs), -1, 4) @ _STEPS  # along four pixels: what alternates, and the slope
+        cells = steps.reshape(len(way) // 2 // CELLS, CELLS, -1, CELLS // 2, 2).swapaxes(1, 2)
+        means, own = cells.mean(axis=(2, 3)), cells[..., 0]
+        alternating, slope = (means[..., 0], means[..., 1]) if way is values else (means[..., 0].T, means[..., 1].T)
+        known = np.isfinite(alternating)  # the same for both
         if np.count_nonzero(known) < FEWEST_CELLS**2:
             return False
-        chance = float(np.mean(np.square(cells[known])) - np.mean(np.square(means[known]))) / CELLS**2
-        if float(np.mean(np.square(means[known]))) <= CLEARLY_ALTERNATES * chance:
+        energy, of_slopes = (float(np.mean(np.square(part[known]))) for part in (alternating, slope))
+        own = own[np.isfinite(own).all(axis=(2, 3))]
+        chance = (float(np.mean(np.square(own))) - energy) / own[0].size
+        if energy <= max(CLEARLY_ALTERNATES * chance, LEAST_OF_SLOPES * of_slopes):
             return False
-        found.append(means[known])
+        found.append(alternating[known])
     common = abs(float(found[0] @ found[1])) / float(np.linalg.norm(found[0]) * np.linalg.norm(found[1]))
     return common > COMMON
 
