@@ -51,3 +51,10 @@ def as_sigma(sigma: ArrayLike, shape: tuple[int, ...]) -> FloatArray:
         raise InvalidInputError(
             f"sigma has shape {values.shape} but the patches are {shape}; give one number, or one per patch"
         ) from error
+
+
+def as_sigmas_of(count: int, sigma: ArrayLike) -> FloatArray:
+    """The noise levels of `count` samples, (count,)."""
+    if count < 0:
+        raise InvalidInputError(f"count is {count}; expected 0 or more")
+    return as_sigma(sigma, (count,))

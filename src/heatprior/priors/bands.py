@@ -7,25 +7,25 @@ where the bands split the frequencies among them, one over the redundancy where 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from os import PathLike
 from pathlib import Path
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy import fft
 
 from heatprior.arrays import FloatArray
 from heatprior.display import as_html, describe_prior, tile
-from heatprior.errors import InvalidInputError
+from heatprior.errors import InvalidInputError, PriorFileError
 from heatprior.kernels.lookup import look_up
 from heatprior.kernels.patches import EVERY, Cells, Grid, Progress
 from heatprior.noise_value import Noise
-from heatprior.priors.arguments import LARGEST_GREY
-from heatprior.priors.experts import Experts
+from heatprior.priors.arguments import LARGEST_GREY, as_sigma
+from heatprior.priors.experts import Experts, experts_from
 from heatprior.priors.protocol import ImagePrior, denoise_whole, with_card
 from heatprior.priors.schedules import Schedules, schedules_on
 from heatprior.store import PriorFile, write_prior_file
@@ -52,8 +52,35 @@ class Bands(Protocol):
         """The weight of each response, (J,)."""
         ...
 
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """The number of pixels from one coefficient of a band to the next, along each axis."""
+        ...
+
+    @property
+    def unit(self) -> int:
+        """The period of the coarsest band, in pixels."""
+        ...
+
+    @property
+    def margin(self) -> int:
+        """The number of pixels beyond an edge that matter."""
+        ...
+
     def spectrum(self, band: int, shape: Shape) -> Spectrum:
         """F k_j / xi_j on a grid of H×W pixels; all zero if the grid is too small for the band."""
+        ...
+
+    def check_shape(self, shape: Shape) -> None:
+        """Refuse a grid on which there are no such bands."""
+        ...
+
+    def describe(self) -> str:
+        """What they are, in a few words."""
+        ...
+
+    def tensors(self) -> dict[str, Any]:
+        """The arrays that a file of a prior holds of them."""
         ...
 
 
@@ -65,24 +92,6 @@ def to_spectrum(images: FloatArray) -> Spectrum:
 def image_of(spectra: Spectrum, shape: Shape) -> FloatArray:
     """The inverse of `to_spectrum`."""
     return np.asarray(fft.irfft2(spectra, s=shape))
-
-
-def shrink(image: FloatArray, sigma: float, bands: Bands, norms: FloatArray, experts: Experts) -> FloatArray:
-    """y + sigma² Σ_j shares_j K_jᵀ (log psi_j)'(K_j y), with psi_j at noise level sigma: (H, W), in float32.
-
-    Of responses that repeat themselves it is the mean over all shifts of the posterior mean: cycle spinning.
-    """
-    shape = (image.shape[0], image.shape[1])
-    noisy = to_spectrum(np.ascontiguousarray(image, np.float32))
-    change = np.zeros_like(noisy)
-    for j, expert in enumerate(one_by_one(experts)):
-        spectrum = bands.spectrum(j, shape).astype(np.complex64)
-        if not spectrum.any():
-            continue
-        u = image_of(spectrum * noisy, shape)
-        look_up(u, *_table(expert, float(norms[j]), sigma))
-        change += bands.shares[j] * np.conj(spectrum) * to_spectrum(u)
-    return np.asarray(image + image_of(change, shape), np.float32)
 
 
 @lru_cache(maxsize=256)  # of several steps at one noise level
@@ -125,17 +134,12 @@ BandsOf = TypeVar("BandsOf", bound=Bands)
 class BandPrior(Generic[BandsOf]):
     """The common part of priors on bands: the bands, xi_j (J,), the experts, and a card."""
 
+    kind: ClassVar[str]
+    bands_from: ClassVar[Any]  # of a `PriorFile`
     bands: BandsOf
     norms: FloatArray
     experts: Experts
     card: Mapping[str, Any] = field(default_factory=dict)
-
-    def __repr__(self) -> str:
-        return describe_prior(self, f"{self.bands.count} bands of whole images")
-
-    def _repr_html_(self) -> str:
-        filters = [image_of(self.bands.spectrum(j, SMALL), SMALL) for j in range(self.bands.count)]
-        return as_html(repr(self), tile([np.fft.fftshift(kernel) for kernel in filters]))
 
     def __post_init__(self) -> None:
         norms, count, experts = np.array(self.norms, np.float64), self.bands.count, self.experts.logits.shape[0]
@@ -151,10 +155,27 @@ class BandPrior(Generic[BandsOf]):
         object.__setattr__(self, "norms", norms)
         object.__setattr__(self, "card", dict(self.card))
 
+    def __repr__(self) -> str:
+        return describe_prior(self, f"{self.bands.count} bands of whole images")
+
+    def _repr_html_(self) -> str:
+        filters = [image_of(self.bands.spectrum(j, SMALL), SMALL) for j in range(self.bands.count)]
+        return as_html(repr(self), tile([np.fft.fftshift(kernel) for kernel in filters]))
+
     @property
     def parameters(self) -> int:
         """The number of learnt parameters: J of the filters and J L of the experts; the bands are given."""
         return self.norms.size + self.experts.logits.size
+
+    @property
+    def margin(self) -> int:
+        """The number of pixels beyond an edge that matter."""
+        return self.bands.margin
+
+    @property
+    def unit(self) -> int:
+        """The period of the coarsest band, in pixels."""
+        return self.bands.unit
 
     @property
     def patch_shape(self) -> tuple[int, ...]:
@@ -186,20 +207,88 @@ class BandPrior(Generic[BandsOf]):
         """None: Fourier transforms look at the whole image at once."""
         return None
 
-    def _facts(self, kind: str, bands: str) -> dict[str, object]:
+    def score(self, y: FloatArray, sigma: ArrayLike) -> FloatArray:
+        """∇ log f(y, t) = Σ_j K_jᵀ (log psi_j)'(K_j y, t), over the coefficients of every band: (..., H, W)."""
+        images, sigmas = self._check(y, sigma)
+        slopes = {
+            j: self.norms[j] * expert.first_derivative(self.norms[j] * c[..., None], self.norms[j] * sigmas)[..., 0]
+            for j, c, expert in self._coefficients(images)
+        }
+        return of_type(self._put_back(slopes, images.shape), y)
+
+    def denoise(self, image: FloatArray, sigma: float) -> FloatArray:
+        """y + sigma² Σ_j shares_j K_jᵀ (log psi_j)'(K_j y) of a whole image (H, W) of any size: in float32.
+
+        By tables, right to about 1e-5. Where bands split the frequencies it is Tweedie's formula; where each band alone
+        repeats itself it is the mean over all shifts of the posterior mean, cycle spinning, and no longer that of one
+        density.
+        """
+        shape = (image.shape[0], image.shape[1])
+        noisy = to_spectrum(np.ascontiguousarray(image, np.float32))
+        change = np.zeros_like(noisy)
+        for j, expert in enumerate(one_by_one(self.experts)):
+            spectrum = self.bands.spectrum(j, shape).astype(np.complex64)
+            if not spectrum.any():
+                continue
+            u = image_of(spectrum * noisy, shape)
+            look_up(u, *_table(expert, float(self.norms[j]), sigma))
+            change += self.bands.shares[j] * np.conj(spectrum) * to_spectrum(u)
+        return np.asarray(image + image_of(change, shape), np.float32)
+
+    def facts(self) -> dict[str, object]:
+        """A summary of the prior, for printing."""
         facts: dict[str, object] = {
             "name": self.card.get("name", "none"),
-            "kind": kind,
-            "bands": f"{self.bands.count}: {bands}",
+            "kind": self.kind,
+            "bands": f"{self.bands.count}: {self.bands.describe()}",
             "components": f"{self.experts.logits.shape[1]} per band, over responses of ±{self.experts.reach:g}",
             "parameters": self.parameters,
         }
         return with_card(facts, self.card)
 
-    def _save(self, path: str | PathLike[str], kind: str, tensors: dict[str, Any]) -> None:
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the prior as one safetensors file, parameters in float32; the file appears only when it is complete."""
         learnt: dict[str, Any] = {
             "norms": self.norms.astype(np.float32),
             "log_weights": self.experts.log_weights.astype(np.float32),
             "reach": np.array([self.experts.reach]),
         }
-        write_prior_file(Path(path), PriorFile(kind, {**learnt, **tensors}, self.card))
+        write_prior_file(Path(path), PriorFile(self.kind, {**learnt, **self.bands.tensors()}, self.card))
+
+    @classmethod
+    def from_file(cls, contents: PriorFile) -> Self:
+        """The inverse of `save`; refuses bands that are none and weights off the simplex."""
+        norms, log_weights, reach = contents.arrays("norms", "log_weights", "reach")
+        try:
+            bands = cls.bands_from(contents)
+            return cls(bands, norms, experts_from(log_weights, reach), contents.card)
+        except InvalidInputError as error:
+            raise PriorFileError(str(error)) from error
+
+    def _check(self, y: FloatArray, sigma: ArrayLike) -> tuple[FloatArray, FloatArray]:
+        """Images in float64, and their noise levels (..., 1, 1, 1)."""
+        images = as_images(y)
+        self.bands.check_shape((images.shape[-2], images.shape[-1]))
+        return images, as_sigma(sigma, images.shape[:-2])[..., None, None, None]
+
+    def _coefficients(self, images: FloatArray) -> Iterator[tuple[int, FloatArray, Experts]]:
+        """Number, coefficients (..., H / stride, W / stride) and expert of every band that this grid has."""
+        shape = (images.shape[-2], images.shape[-1])
+        spectra = to_spectrum(images)
+        for j, (stride, expert) in enumerate(zip(self.bands.strides, one_by_one(self.experts), strict=True)):
+            spectrum = self.bands.spectrum(j, shape)
+            if spectrum.any():
+                yield j, image_of(spectrum * spectra, shape)[..., ::stride, ::stride], expert
+
+    def _put_back(
+        self, coefficients: Mapping[int, FloatArray], whole: tuple[int, ...], *, squared: bool = False
+    ) -> FloatArray:
+        """Σ c g, or Σ c g² pixel by pixel, over the coefficients of the bands of these numbers: (..., H, W)."""
+        shape = (whole[-2], whole[-1])
+        total: Spectrum = np.zeros((*whole[:-1], shape[1] // 2 + 1), np.complex128)
+        for j, c in coefficients.items():
+            spread, stride = np.zeros(whole), self.bands.strides[j]
+            spread[..., ::stride, ::stride] = c
+            spectrum = np.conj(self.bands.spectrum(j, shape))
+            total += (to_spectrum(image_of(spectrum, shape) ** 2) if squared else spectrum) * to_spectrum(spread)
+        return image_of(total, shape)

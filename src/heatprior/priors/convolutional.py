@@ -11,11 +11,10 @@ docs/math.md, `multiplied_out.py`, which measures it, and `wavelet.py`, the sibl
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from os import PathLike
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -23,22 +22,10 @@ from numpy.typing import ArrayLike
 from heatprior.arrays import FloatArray, IntArray
 from heatprior.errors import InvalidInputError, PriorFileError
 from heatprior.kernels.patches import Progress, part_of
-from heatprior.priors.arguments import as_sigma
-from heatprior.priors.bands import (
-    BandPrior,
-    Shape,
-    Spectrum,
-    as_images,
-    image_of,
-    of_type,
-    one_by_one,
-    shrink,
-    to_spectrum,
-)
-from heatprior.priors.experts import Experts, experts_from
+from heatprior.priors.arguments import as_sigmas_of
+from heatprior.priors.bands import BandPrior, Shape, Spectrum, as_images, of_type
 from heatprior.store import PriorFile
 
-KIND = "convolutional"
 SIDE = 128  # pixels of a sample, by default
 HIGHEST_SIGMA = 30.0  # noise level, grey levels being 0 to 1, at which nothing of an image is left: samples start there
 LOWEST_SIGMA = 0.004  # noise that is invisible: sampling ends there at the latest
@@ -80,6 +67,37 @@ class Tiling:
     def shares(self) -> FloatArray:
         """Every response counts whole: the bands share no frequency."""
         return np.ones(self.count)
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """Every response is a coefficient."""
+        return (1,) * self.count
+
+    @property
+    def unit(self) -> int:
+        """The longest wavelength of the second ring from within, beyond which all are in one: 2^scales pixels."""
+        return int(2**self.scales)
+
+    margin = unit
+
+    def check_shape(self, shape: Shape) -> None:
+        """Any will do."""
+
+    def describe(self) -> str:
+        """Its rings and orientations."""
+        return f"{self.scales} rings of frequencies × {self.orientations} orientations"
+
+    def tensors(self) -> dict[str, Any]:
+        """Rings and orientations."""
+        return {"tiling": np.array([self.scales, self.orientations], np.int32)}
+
+    @classmethod
+    def from_file(cls, contents: PriorFile) -> Tiling:
+        """The inverse of `tensors`."""
+        (tiling,) = contents.arrays("tiling")
+        if tiling.shape != (2,):
+            raise PriorFileError(f"tiling has shape {tiling.shape}; expected two numbers, scales and orientations")
+        return cls(int(tiling[0]), int(tiling[1]))
 
     def labels(self, shape: Shape) -> IntArray:
         """The band of every frequency of the plane, (H, W), in the order of the Fourier transform."""
@@ -131,41 +149,20 @@ class ConvolutionalPrior(BandPrior[Tiling]):
     (1, 32, 32)
     """
 
-    kind: ClassVar[str] = KIND
-
-    @property
-    def margin(self) -> int:
-        """Pixels beyond an edge that matter."""
-        return self.unit
-
-    @property
-    def unit(self) -> int:
-        """The longest wavelength of the second ring from within, beyond which all are in one: 2^scales pixels."""
-        return int(2**self.bands.scales)
+    kind: ClassVar[str] = "convolutional"
+    bands_from = Tiling.from_file
 
     def log_prob(self, y: FloatArray, sigma: ArrayLike) -> FloatArray:
         """log f(y, t) + log Z(t) = Σ_j Σ_i log psi_j((K_j y)_i, t): (...).
 
         The constant Z is unknown, and it does depend on t: compare images, not noise levels.
         """
-        images = as_images(y)
-        sigmas = as_sigma(sigma, images.shape[:-2])
+        images, sigmas = self._check(y, sigma)
         total = np.zeros(images.shape[:-2])
-        for j, u, expert in self._responses(images):
-            tau = self.norms[j] * sigmas[..., None, None, None]
-            total += expert.log_density(u[..., None], tau).sum(axis=(-3, -2, -1))
+        for j, c, expert in self._coefficients(images):
+            logs = expert.log_density(self.norms[j] * c[..., None], self.norms[j] * sigmas)
+            total += logs.sum(axis=(-3, -2, -1))
         return of_type(total, y)
-
-    def score(self, y: FloatArray, sigma: ArrayLike) -> FloatArray:
-        """∇ log f(y, t) = Σ_j K_jᵀ (log psi_j)'(K_j y, t): (..., H, W)."""
-        images = as_images(y)
-        sigmas = as_sigma(sigma, images.shape[:-2])
-        shape = images.shape[-2:]
-        total = np.zeros((*images.shape[:-1], shape[1] // 2 + 1), np.complex128)
-        for j, u, expert in self._responses(images):
-            phi = expert.first_derivative(u[..., None], self.norms[j] * sigmas[..., None, None, None])[..., 0]
-            total += self.norms[j] * np.conj(self.bands.spectrum(j, shape)) * to_spectrum(phi)
-        return of_type(image_of(total, shape), y)
 
     def sample(
         self,
@@ -181,24 +178,19 @@ class ConvolutionalPrior(BandPrior[Tiling]):
         They follow the model at the noise level `sigma`, which is not quite the noisy version of the model at zero.
         Below the least level the last noise is removed by Tweedie's formula.
         """
-        if count < 0:
-            raise InvalidInputError(f"count is {count}; expected 0 or more")
 
         def score(y: FloatArray, level: float) -> FloatArray:  # by tables: much faster than the exact one
             return (self.denoise(y, level) - y) / level**2
 
+        sigmas = as_sigmas_of(count, sigma)
         images = np.empty((count, *shape))
-        for number, (image, wanted) in enumerate(zip(images, as_sigma(sigma, (count,)), strict=True)):
+        for number, (image, wanted) in enumerate(zip(images, sigmas, strict=True)):
             last = max(float(wanted), LOWEST_SIGMA)
             levels = falling_levels(max(HIGHEST_SIGMA, last), last)
             start, part = levels[0] * rng.standard_normal(shape), part_of(progress, number, count)
             y = sample_langevin(score, start, levels, rng=rng, progress=part)
             image[:] = y if wanted >= LOWEST_SIGMA else self.denoise(y, last)
         return np.asarray(images - images.mean(axis=(1, 2), keepdims=True))
-
-    def denoise(self, image: FloatArray, sigma: float) -> FloatArray:
-        """y + sigma² score, Tweedie's formula for a whole image (H, W): in float32, by tables, right to about 1e-5."""
-        return shrink(image, sigma, self.bands, self.norms, self.experts)
 
     def misfit(self, image: FloatArray, sigma: float) -> float:
         """½‖∇ log f‖² + Δ log f for an image (H, W): on average least at the true noise level (Hyvärinen 2005).
@@ -207,40 +199,11 @@ class ConvolutionalPrior(BandPrior[Tiling]):
         """
         images = as_images(image)
         laplacian = 0.0
-        for j, u, expert in self._responses(images):
-            energy = self.norms[j] ** 2 * float((self.bands.labels(u.shape) == j).mean())
-            laplacian += energy * float(expert.second_derivative(u[..., None], self.norms[j] * sigma).sum())
+        for j, c, expert in self._coefficients(images):
+            energy = self.norms[j] ** 2 * float((self.bands.labels(c.shape) == j).mean())
+            bends = expert.second_derivative(self.norms[j] * c[..., None], self.norms[j] * sigma)
+            laplacian += energy * float(bends.sum())
         return 0.5 * float(np.square(self.score(images, sigma)).sum()) + laplacian
-
-    def facts(self) -> dict[str, object]:
-        """A summary of the prior, for printing."""
-        return self._facts(KIND, f"{self.bands.scales} rings of frequencies × {self.bands.orientations} orientations")
-
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write the prior as one safetensors file, parameters in float32; the file appears only when it is complete."""
-        bands = {"tiling": np.array([self.bands.scales, self.bands.orientations], np.int32)}
-        self._save(path, KIND, bands)
-
-    @classmethod
-    def from_file(cls, contents: PriorFile) -> ConvolutionalPrior:
-        """The inverse of `save`."""
-        norms, log_weights, reach, tiling = contents.arrays("norms", "log_weights", "reach", "tiling")
-        if tiling.shape != (2,):
-            raise PriorFileError(f"tiling has shape {tiling.shape}; expected two numbers, scales and orientations")
-        try:
-            bands = Tiling(int(tiling[0]), int(tiling[1]))
-            return cls(bands, norms, experts_from(log_weights, reach), contents.card)
-        except InvalidInputError as error:
-            raise PriorFileError(str(error)) from error
-
-    def _responses(self, images: FloatArray) -> Iterator[tuple[int, FloatArray, Experts]]:
-        """K_j y (..., H, W) of every band that has a frequency on this grid, with its number and its expert."""
-        shape = images.shape[-2:]
-        spectra = to_spectrum(images)
-        present = set(np.unique(self.bands.labels(shape)).tolist())
-        for j, expert in enumerate(one_by_one(self.experts)):
-            if j in present:
-                yield j, self.norms[j] * image_of(self.bands.spectrum(j, shape) * spectra, shape), expert
 
 
 def falling_levels(highest: float, lowest: float, ratio: float = RATIO) -> FloatArray:

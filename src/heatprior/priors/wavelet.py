@@ -11,12 +11,10 @@ A basis is tied to a grid of pixels. `denoise` takes the mean over all its shift
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import comb
-from os import PathLike
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,23 +22,11 @@ from numpy.typing import ArrayLike, NDArray
 from heatprior.arrays import FloatArray
 from heatprior.errors import InvalidInputError, PriorFileError
 from heatprior.kernels.patches import Progress
-from heatprior.priors.arguments import as_sigma
-from heatprior.priors.bands import (
-    BandPrior,
-    Shape,
-    Spectrum,
-    as_images,
-    image_of,
-    of_type,
-    one_by_one,
-    shrink,
-    to_spectrum,
-)
-from heatprior.priors.experts import Experts, experts_from
+from heatprior.priors.arguments import as_sigmas_of
+from heatprior.priors.bands import BandPrior, Shape, Spectrum, of_type, one_by_one
 from heatprior.priors.protocol import Posterior
 from heatprior.store import PriorFile
 
-KIND = "wavelet"
 SIDE = 128  # pixels of a sample, by default
 TOLERANCE = 1e-6  # of the orthonormality of a scaling filter: float32 leaves 1e-7
 MOST_LEVELS = 12
@@ -132,9 +118,33 @@ class WaveletBasis:
         return 1.0 / np.square(self.strides, dtype=np.float64)
 
     @property
-    def reach(self) -> int:
+    def margin(self) -> int:
         """Pixels that the longest filter spans."""
         return (self.scaling.size - 1) * (self.unit - 1) + 1
+
+    def check_shape(self, shape: Shape) -> None:
+        """Refuse images without a basis."""
+        if any(length < 1 or length % self.unit for length in shape):
+            raise InvalidInputError(
+                f"images are {shape[0]}×{shape[1]} pixels but a basis of {self.levels} levels needs multiples of "
+                f"{self.unit}; crop them, or use `denoise`, which takes any size"
+            )
+
+    def describe(self) -> str:
+        """Its levels and taps."""
+        return f"{self.levels} levels of an orthonormal wavelet of {self.scaling.size} taps"
+
+    def tensors(self) -> dict[str, Any]:
+        """The scaling filter; levels and splits."""
+        return {"scaling": self.scaling, "levels": np.array([self.levels, self.splits], np.int32)}
+
+    @classmethod
+    def from_file(cls, contents: PriorFile) -> WaveletBasis:
+        """The inverse of `tensors`; refuses filters that are not orthonormal."""
+        scaling, levels = contents.arrays("scaling", "levels")
+        if levels.shape != (2,):
+            raise PriorFileError(f"levels has shape {levels.shape}; expected two numbers, levels and splits")
+        return cls(scaling, int(levels[0]), int(levels[1]))
 
     def spectrum(self, band: int, shape: Shape) -> Spectrum:
         """The filter of norm one on a grid of any size: (H, W // 2 + 1), complex."""
@@ -179,60 +189,40 @@ class WaveletPrior(BandPrior[WaveletBasis]):
     (2,)
     """
 
-    kind: ClassVar[str] = KIND
-
-    @property
-    def margin(self) -> int:
-        """Pixels beyond an edge that matter: those that the longest filter spans."""
-        return self.bands.reach
-
-    @property
-    def unit(self) -> int:
-        """The sides of an image must be multiples of this: 2^levels pixels."""
-        return self.bands.unit
+    kind: ClassVar[str] = "wavelet"
+    bands_from = WaveletBasis.from_file
 
     def log_prob(self, y: FloatArray, sigma: ArrayLike) -> FloatArray:
         """log f(y, t) = Σ_j Σ_m log xi_j psi_j(xi_j c_jm, t), on the span of the bands: (...)."""
         images, sigmas = self._check(y, sigma)
         total = np.zeros(images.shape[:-2])
-        for j, (c, expert) in enumerate(self._coefficients(images)):
+        for j, c, expert in self._coefficients(images):
             logs = expert.log_density(self.norms[j] * c[..., None], self.norms[j] * sigmas)
             total += (logs + np.log(self.norms[j])).sum(axis=(-3, -2, -1))
         return of_type(total, y)
 
-    def score(self, y: FloatArray, sigma: ArrayLike) -> FloatArray:
-        """∇ log f(y, t) = Σ_j Σ_m g_jm xi_j (log psi_j)'(xi_j c_jm, t): (..., H, W)."""
-        images, sigmas = self._check(y, sigma)
-        slopes = [
-            xi * expert.first_derivative(xi * c[..., None], xi * sigmas)[..., 0]
-            for xi, (c, expert) in zip(self.norms, self._coefficients(images), strict=True)
-        ]
-        return of_type(self.synthesise(slopes, images.shape[-2:]), y)
-
     def posterior(self, y: FloatArray, sigma: ArrayLike) -> Posterior:
         """Mean and variance, pixel by pixel, of the clean image given y, in this one basis: (..., H, W) each."""
         images, sigmas = self._check(y, sigma)
-        shape = images.shape[-2:]
-        changes, variances = [], []
-        for xi, (c, expert) in zip(self.norms, self._coefficients(images), strict=True):
+        changes, variances = {}, {}
+        for j, c, expert in self._coefficients(images):
+            xi = self.norms[j]
             mean, variance = expert.posterior(xi * c[..., None], xi * sigmas)
-            changes.append(mean[..., 0] / xi - c)
+            changes[j] = mean[..., 0] / xi - c
             # Off the span the variance is sigma²; since the squares of a whole basis sum to one, count what is missing.
-            variances.append((variance / xi**2 - np.square(sigmas))[..., 0])
-        variance = np.square(sigmas)[..., 0] + self._put_back(variances, shape, squared=True)
-        return Posterior(of_type(images + self.synthesise(changes, shape), y), of_type(variance, y))
+            variances[j] = (variance / xi**2 - np.square(sigmas))[..., 0]
+        variance = np.square(sigmas)[..., 0] + self._put_back(variances, images.shape, squared=True)
+        return Posterior(of_type(images + self._put_back(changes, images.shape), y), of_type(variance, y))
 
     def posterior_sample(self, y: FloatArray, sigma: ArrayLike, *, rng: np.random.Generator) -> FloatArray:
         """An exact draw of the clean image given each noisy one, coefficient by coefficient: (..., H, W)."""
         images, sigmas = self._check(y, sigma)
         noise = sigmas[..., 0] * rng.standard_normal(images.shape)  # what is left of it where no band sees
-        changes = []
-        for xi, (c, expert), (n, _) in zip(
-            self.norms, self._coefficients(images), self._coefficients(noise), strict=True
-        ):
-            drawn = expert.posterior_sample(xi * c[..., None], xi * sigmas, rng=rng)[..., 0] / xi
-            changes.append(drawn - c - n)
-        return np.asarray(images + noise + self.synthesise(changes, images.shape[-2:]))
+        changes = {}
+        for (j, c, expert), (_, n, _) in zip(self._coefficients(images), self._coefficients(noise), strict=True):
+            drawn = expert.posterior_sample(self.norms[j] * c[..., None], self.norms[j] * sigmas, rng=rng)[..., 0]
+            changes[j] = drawn / self.norms[j] - c - n
+        return np.asarray(images + noise + self._put_back(changes, images.shape))
 
     def sample(
         self,
@@ -247,91 +237,23 @@ class WaveletPrior(BandPrior[WaveletBasis]):
 
         Sides that are no multiples of 2^levels are cut from the next larger ones.
         """
-        if count < 0:
-            raise InvalidInputError(f"count is {count}; expected 0 or more")
         height, width = (-(-length // self.unit) * self.unit for length in shape)
-        sigmas = as_sigma(sigma, (count,))[:, None]
-        coefficients = []
-        for xi, stride, expert in zip(self.norms, self.bands.strides, one_by_one(self.experts), strict=True):
+        sigmas = as_sigmas_of(count, sigma)[:, None]
+        coefficients: dict[int, FloatArray] = {}
+        for j, expert in enumerate(one_by_one(self.experts)):
+            xi, stride = self.norms[j], self.bands.strides[j]
             size = (count, height // stride, width // stride)
             tau = np.repeat(xi * sigmas, size[1] * size[2], axis=0)
-            coefficients.append(expert.sample(len(tau), tau, rng=rng).reshape(size) / xi)
+            coefficients[j] = expert.sample(len(tau), tau, rng=rng).reshape(size) / xi
             if progress is not None:
                 progress(len(coefficients) / len(self.norms))
-        return self.synthesise(coefficients, (height, width))[:, : shape[0], : shape[1]]
-
-    def denoise(self, image: FloatArray, sigma: float) -> FloatArray:
-        """The posterior mean of a whole image (H, W) of any size, averaged over all shifts of the basis: in float32.
-
-        By tables, right to about 1e-5. The average is no longer the posterior mean of one density.
-        """
-        return shrink(image, sigma, self.bands, self.norms, self.experts)
+        return self._put_back(coefficients, (count, height, width))[:, : shape[0], : shape[1]]
 
     def misfit(self, image: FloatArray, sigma: float) -> float:
         """−log f of an image (H, W), without the rows and columns beyond a multiple of 2^levels."""
-        height, width = (length // self.bands.unit * self.bands.unit for length in image.shape)
+        height, width = (length // self.unit * self.unit for length in image.shape)
         return -float(self.log_prob(np.asarray(image, np.float64)[:height, :width], sigma))
-
-    def facts(self) -> dict[str, object]:
-        """A summary of the prior, for printing."""
-        return self._facts(
-            KIND, f"{self.bands.levels} levels of an orthonormal wavelet of {self.bands.scaling.size} taps"
-        )
 
     def analyse(self, images: FloatArray) -> list[FloatArray]:
         """The coefficients of every band, (..., H / stride, W / stride) each."""
-        return [c for c, _ in self._coefficients(images)]
-
-    def synthesise(self, coefficients: Sequence[FloatArray], shape: Shape) -> FloatArray:
-        """Σ_j Σ_m g_jm c_jm, the adjoint of `analyse`, and its inverse on the span: (..., H, W)."""
-        return self._put_back(coefficients, shape, squared=False)
-
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write the prior as one safetensors file, parameters in float32; the file appears only when it is complete."""
-        bands = {"scaling": self.bands.scaling, "levels": np.array([self.bands.levels, self.bands.splits], np.int32)}
-        self._save(path, KIND, bands)
-
-    @classmethod
-    def from_file(cls, contents: PriorFile) -> WaveletPrior:
-        """The inverse of `save`; refuses filters that are not orthonormal and weights off the simplex."""
-        norms, log_weights, reach, scaling, levels = contents.arrays(
-            "norms", "log_weights", "reach", "scaling", "levels"
-        )
-        if levels.shape != (2,):
-            raise PriorFileError(f"levels has shape {levels.shape}; expected two numbers, levels and splits")
-        try:
-            basis = WaveletBasis(scaling, int(levels[0]), int(levels[1]))
-            return cls(basis, norms, experts_from(log_weights, reach), contents.card)
-        except InvalidInputError as error:
-            raise PriorFileError(str(error)) from error
-
-    def _coefficients(self, images: FloatArray) -> Iterator[tuple[FloatArray, Experts]]:
-        """The coefficients of every band, with its expert."""
-        shape = images.shape[-2:]
-        spectra = to_spectrum(images)
-        for j, (stride, expert) in enumerate(zip(self.bands.strides, one_by_one(self.experts), strict=True)):
-            yield image_of(self.bands.spectrum(j, shape) * spectra, shape)[..., ::stride, ::stride], expert
-
-    def _put_back(self, coefficients: Sequence[FloatArray], shape: Shape, *, squared: bool) -> FloatArray:
-        """Σ c g, or Σ c g² pixel by pixel, over all coefficients: (..., H, W)."""
-        total: Spectrum = np.zeros((*coefficients[0].shape[:-2], shape[0], shape[1] // 2 + 1), np.complex128)
-        for j, (c, stride) in enumerate(zip(coefficients, self.bands.strides, strict=True)):
-            spread = np.zeros((*c.shape[:-2], *shape))
-            spread[..., ::stride, ::stride] = c
-            spectrum = np.conj(self.bands.spectrum(j, shape))
-            total += (to_spectrum(image_of(spectrum, shape) ** 2) if squared else spectrum) * to_spectrum(spread)
-        return image_of(total, shape)
-
-    def _check(self, y: FloatArray, sigma: ArrayLike) -> tuple[FloatArray, FloatArray]:
-        """Images in float64, and their noise levels (..., 1, 1, 1)."""
-        images = as_images(y)
-        self._check_shape(images.shape[-2:])
-        return images, as_sigma(sigma, images.shape[:-2])[..., None, None, None]
-
-    def _check_shape(self, shape: Sequence[int]) -> None:
-        unit = self.bands.unit
-        if any(length < 1 or length % unit for length in shape):
-            raise InvalidInputError(
-                f"images are {shape[0]}×{shape[1]} pixels but a basis of {self.bands.levels} levels needs multiples of "
-                f"{unit}; crop them, or use `denoise`, which takes any size"
-            )
+        return [c for _, c, _ in self._coefficients(images)]

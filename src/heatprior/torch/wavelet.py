@@ -174,7 +174,7 @@ class WaveletModule(PriorModule):
         model = self.model(images.dtype)
         places = [self._mirror(length, images.device) for length in images.shape[-2:]]
         extended = images[:, places[0]][:, :, places[1]]
-        before, (height, width) = self.basis.reach, images.shape[-2:]
+        before, (height, width) = self.basis.margin, images.shape[-2:]
 
         def at(level: Tensor) -> Tensor:
             changed = recompute(lambda pixels, noise: self._average_shifts(model, pixels, noise), extended, level)
@@ -232,7 +232,7 @@ class WaveletModule(PriorModule):
 
     def _mirror(self, length: int, device: torch.device) -> Tensor:
         """The indices of the pixels of an image mirrored beyond both ends as far as the filters reach."""
-        place = torch.arange(-self.basis.reach, length + self.basis.reach, device=device) % (2 * length)
+        place = torch.arange(-self.basis.margin, length + self.basis.margin, device=device) % (2 * length)
         return torch.where(place < length, place, 2 * length - 1 - place)
 
     def _check(self, y: Tensor) -> None:
