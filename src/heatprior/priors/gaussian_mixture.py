@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from math import isqrt
 from os import PathLike
 from pathlib import Path
@@ -25,10 +25,10 @@ from heatprior.display import as_html, describe_prior, tile
 from heatprior.errors import InvalidInputError, PriorFileError
 from heatprior.kernels.noisy_gaussians import LOG_2PI, log_densities, mean_precisions
 from heatprior.kernels.threads import for_each, products_in_one_thread
-from heatprior.priors.arguments import as_patches, as_sigma, in_double
+from heatprior.priors.arguments import as_patches, as_sigma, as_sigmas_of, in_double
 from heatprior.priors.filters import FilterBank
 from heatprior.priors.mixture_step import StepSettings, cells_of_mixture, step_of_mixture, step_settings_on
-from heatprior.priors.protocol import NoiseDirections, Posterior, with_card
+from heatprior.priors.protocol import NoiseDirections, NoiseLikelihood, Posterior, with_card
 from heatprior.priors.schedules import OF_MIXTURES, Schedules, schedules_on
 from heatprior.scipy_subset import log_sum_exp, softmax
 from heatprior.store import PriorFile, write_prior_file
@@ -137,9 +137,9 @@ class GaussianMixturePrior:
         return step_settings_on(self.card, self.size, self.log_weights.shape)
 
     @cached_property
-    def noise_likelihood(self) -> MixtureLikelihood:
+    def noise_likelihood(self) -> NoiseLikelihood:
         """The likelihood by which noise is estimated from patches."""
-        return MixtureLikelihood(self)
+        return noise_likelihood(self)
 
     @property
     def parameters(self) -> int:
@@ -240,9 +240,7 @@ class GaussianMixturePrior:
 
     def sample(self, count: int, sigma: ArrayLike = 0.0, *, rng: np.random.Generator) -> FloatArray:
         """Exact draws of noisy patches without brightness, (count, a): a component by its weight, then a Gaussian."""
-        if count < 0:
-            raise InvalidInputError(f"count is {count}; expected 0 or more")
-        sigmas = as_sigma(sigma, (count,))[:, None]
+        sigmas = as_sigmas_of(count, sigma)[:, None]
         weights = np.exp(self.log_weights)
         component = rng.choice(weights.size, size=count, p=(weights / weights.sum()).reshape(-1))
         shapes, contrasts = np.divmod(component, len(self.contrasts))
@@ -399,43 +397,35 @@ class Components:
         return patches
 
 
-class MixtureLikelihood:
-    """The likelihood of a noise level: log-densities of patches of unknown contrast, level by level; `NoiseLikelihood`.
+def noise_likelihood(prior: GaussianMixturePrior) -> NoiseLikelihood:
+    """The likelihood of a noise level: log-densities of patches of unknown contrast.
 
     f_g(y, sigma) = Σ_k π_k|g G(Q y; 0, c_g Q Σ_k Qᵀ + sigma² Id): what the mixture says of patches of its contrast c_g,
-    in some orthonormal directions Q, here axes of the mean covariance. The prior itself is Σ_g π_g f_g; an image has
-    weights of its own, which are fitted to it; the mixture knows patches well enough for each to be a block. The axes
-    of Q Σ_k Qᵀ serve all contrasts and noise levels, so a patch is turned once for each shape.
+    in some orthonormal directions Q, here axes of the mean covariance: Gaussians in the others integrate to one. The
+    prior itself is Σ_g π_g f_g; an image has weights of its own, which are fitted to it; the mixture knows patches well
+    enough for each to be a block. The axes of Q Σ_k Qᵀ serve all contrasts and noise levels, so a patch is turned once
+    for each shape.
     """
+    shares = np.exp(prior.log_weights) @ prior.contrasts  # (K,)
+    variances, axes = np.linalg.eigh(np.tensordot(shares, prior.covariances, 1))
+    fewest = -(-len(variances) // FEWEST_AXES)
+    directions = NoiseDirections(axes.T @ prior.basis, np.sqrt(variances), WEAK_SPREAD, fewest)
+    return NoiseLikelihood(
+        prior.size,
+        directions,
+        contrast_weights(prior),
+        stride=4,
+        most_patches=50_000,  # each costs more than with filters
+        photograph_error=(3.0 / 255, 0.02),  # fitted to sixteen validation images of BSDS500 at 255 sigma from 5 to 100
+        log_densities=partial(_log_densities, prior, directions.unit),
+        block=1,
+    )
 
-    stride = 4
-    most_patches = 50_000  # each costs more than with filters
-    photograph_error = (3.0 / 255, 0.02)  # fitted to sixteen validation images of BSDS500 at 255 sigma from 5 to 100
 
-    def __init__(self, prior: GaussianMixturePrior) -> None:
-        self._prior = prior
-        self.size = prior.patch_shape[0]
-
-    @cached_property
-    def directions(self) -> NoiseDirections:
-        """The axes of the mean covariance: Gaussians in the other axes integrate to one."""
-        shares = np.exp(self._prior.log_weights) @ self._prior.contrasts  # (K,)
-        variances, axes = np.linalg.eigh(np.tensordot(shares, self._prior.covariances, 1))
-        fewest = -(-len(variances) // FEWEST_AXES)
-        return NoiseDirections(axes.T @ self._prior.basis, np.sqrt(variances), WEAK_SPREAD, fewest)
-
-    @property
-    def contrast_weights(self) -> FloatArray:
-        """π_g, how frequent each contrast is: (G,)."""
-        return contrast_weights(self._prior)
-
-    def block_side(self, wanted: int) -> int:  # noqa: ARG002
-        """One patch."""
-        return 1
-
-    def log_densities(self, image: FloatArray, sigmas: FloatArray, chosen: IntArray, stride: int) -> FloatArray:
-        """The log-densities, in float32: (S, G, rows, columns)."""
-        return mixture_densities(self._prior, image, sigmas, self.directions.unit[chosen], stride)
+def _log_densities(
+    prior: GaussianMixturePrior, unit: FloatArray, image: FloatArray, sigmas: FloatArray, chosen: IntArray, stride: int
+) -> FloatArray:
+    return mixture_densities(prior, image, sigmas, unit[chosen], stride)
 
 
 def contrast_weights(prior: GaussianMixturePrior) -> FloatArray:

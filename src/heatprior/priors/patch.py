@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from os import PathLike
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
@@ -23,11 +23,11 @@ from heatprior.display import as_html, describe_prior
 from heatprior.errors import InvalidInputError, PriorFileError
 from heatprior.kernels.noise_estimation import LevelTables, patch_log_densities
 from heatprior.kernels.threads import for_each
-from heatprior.priors.arguments import as_patches, as_sigma, in_double
+from heatprior.priors.arguments import as_patches, as_sigma, as_sigmas_of, in_double
 from heatprior.priors.experts import Experts, experts_from
 from heatprior.priors.filters import FilterBank
 from heatprior.priors.patch_step import cells_of_patch_prior, step_of_patch_prior
-from heatprior.priors.protocol import NoiseDirections, Posterior, with_card
+from heatprior.priors.protocol import NoiseDirections, NoiseLikelihood, Posterior, with_card
 from heatprior.priors.schedules import Schedules, schedules_on
 from heatprior.scipy_subset import refine
 from heatprior.store import PriorFile, write_prior_file
@@ -110,9 +110,9 @@ class PatchPrior:
         return schedules_on(self.card)
 
     @cached_property
-    def noise_likelihood(self) -> PatchLikelihood:
+    def noise_likelihood(self) -> NoiseLikelihood:
         """The likelihood by which noise is estimated from patches."""
-        return PatchLikelihood(self)
+        return noise_likelihood(self)
 
     @property
     def parameters(self) -> int:
@@ -180,9 +180,7 @@ class PatchPrior:
 
         They lie in the span of the filters: with zero-mean filters they have mean zero; add the brightness you want.
         """
-        if count < 0:
-            raise InvalidInputError(f"count is {count}; expected 0 or more")
-        sigmas = as_sigma(sigma, (count,))[:, None]
+        sigmas = as_sigmas_of(count, sigma)[:, None]
         patches = np.empty((count, self.filters.pixels))
         for start in range(0, count, CHUNK):
             tau = sigmas[start : start + CHUNK] * self.filters.norms
@@ -244,8 +242,8 @@ class PatchPrior:
         for_each(work, range(0, len(flat), CHUNK))
 
 
-class PatchLikelihood:
-    """The likelihood of a noise level: log-densities of patches of unknown contrast, level by level; `NoiseLikelihood`.
+def noise_likelihood(prior: PatchPrior) -> NoiseLikelihood:
+    """The likelihood of a noise level: log-densities of patches of unknown contrast, by tables, right to about 1e-4.
 
     A patch c·X of contrast c under noise has the density f(y / c, sigma / c) / c^J, f being the prior: exact and
     normalised like the prior itself, since the diffusion of a scaled density is the scaled diffusion. An image is a
@@ -253,32 +251,26 @@ class PatchLikelihood:
     noise than it has, and a textured one more. The prior does not know how frequent contrasts are; blocks of patches
     share theirs. Some filters by themselves have an exact density too: the other experts integrate to one.
     """
+    experts, norms = prior.experts, prior.filters.norms
+    spread = np.sqrt(experts.weights @ experts.means**2 + experts.base_sigma**2) / norms
+    directions = NoiseDirections(
+        prior.filters.matrix / norms[:, None], spread, WEAK_SPREAD, -(-len(norms) // FEWEST_FILTERS)
+    )
+    return NoiseLikelihood(
+        prior.size,
+        directions,
+        contrast_weights=None,
+        stride=3,
+        most_patches=250_000,
+        photograph_error=(4.2 / 255, 0.01),  # fitted to the validation images of BSDS500 at 255 sigma from 5 to 100
+        log_densities=partial(_log_densities, prior),
+    )
 
-    contrast_weights = None
-    stride = 3
-    most_patches = 250_000
-    photograph_error = (4.2 / 255, 0.01)  # fitted to the validation images of BSDS500 at 255 sigma from 5 to 100
 
-    def __init__(self, prior: PatchPrior) -> None:
-        self._prior = prior
-        self.size = prior.patch_shape[0]
-
-    @cached_property
-    def directions(self) -> NoiseDirections:
-        """The directions of the filters."""
-        experts, norms = self._prior.experts, self._prior.filters.norms
-        spread = np.sqrt(experts.weights @ experts.means**2 + experts.base_sigma**2) / norms
-        unit = self._prior.filters.matrix / norms[:, None]
-        return NoiseDirections(unit, spread, WEAK_SPREAD, -(-len(norms) // FEWEST_FILTERS))
-
-    def block_side(self, wanted: int) -> int:
-        """As wanted: one patch carries little information about its contrast."""
-        return wanted
-
-    def log_densities(self, image: FloatArray, sigmas: FloatArray, chosen: IntArray, stride: int) -> FloatArray:
-        """By tables, right to about 1e-4: (S, C, rows, columns)."""
-        tables = level_tables(self._prior, sigmas, chosen)
-        return patch_log_densities(image, self._prior.filters.matrix[chosen], tables, stride)
+def _log_densities(
+    prior: PatchPrior, image: FloatArray, sigmas: FloatArray, chosen: IntArray, stride: int
+) -> FloatArray:
+    return patch_log_densities(image, prior.filters.matrix[chosen], level_tables(prior, sigmas, chosen), stride)
 
 
 def level_tables(prior: PatchPrior, sigmas: FloatArray, filters: IntArray) -> LevelTables:

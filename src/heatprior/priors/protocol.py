@@ -11,7 +11,8 @@ image is Tweedie's formula, on a few thousand patches at a time, or on the whole
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from math import isqrt
 from os import PathLike
@@ -138,49 +139,26 @@ class NoiseDirections(NamedTuple):
     fewest: int  # directions that are used at least: the weakest
 
 
-class NoiseLikelihood(Protocol):
+@dataclass(frozen=True)
+class NoiseLikelihood:
     """How likely patches are at each noise level, by a prior whose density is known in some directions by themselves.
 
-    Patches have an unknown contrast, one of C. A block of patches_per_block² neighbours shares it.
+    Patches have an unknown contrast, one of C. A block of neighbours shares it.
     """
 
-    @property
-    def size(self) -> int:
-        """b, the side of a patch."""
-        ...
-
-    @property
-    def directions(self) -> NoiseDirections:
-        """The directions to choose from."""
-        ...
-
-    @property
-    def contrast_weights(self) -> FloatArray | None:
-        """The frequency of each contrast, (C,); None if the prior does not know it and the image alone decides."""
-        ...
-
-    @property
-    def stride(self) -> int:
-        """Pixels between two patches, at least: closer ones add hardly any information."""
-        ...
-
-    @property
-    def most_patches(self) -> int:
-        """The most patches to use; in larger images they lie further apart."""
-        ...
-
-    @property
-    def photograph_error(self) -> tuple[float, float]:
-        """What photographs, unlike the prior, add to the variance of the noise: a constant, and a fraction of it."""
-        ...
+    size: int  # b, the side of a patch
+    directions: NoiseDirections  # to choose from
+    contrast_weights: FloatArray | None  # the frequency of each contrast, (C,); None if the image alone decides
+    stride: int  # pixels between two patches, at least: closer ones add hardly any information
+    most_patches: int  # to use; in larger images they lie further apart
+    photograph_error: tuple[float, float]  # that photographs add to the variance of the noise: a constant, a fraction
+    log_densities: Callable[[FloatArray, FloatArray, IntArray, int], FloatArray]
+    """(image, sigmas, chosen, stride) → (S, C, rows, columns): of patches in the chosen directions."""
+    block: int | None = None  # patches along the side of a block; None for as many as suit filters
 
     def block_side(self, wanted: int) -> int:
         """The number of patches along the side of a block; `wanted` would suit filters."""
-        ...
-
-    def log_densities(self, image: FloatArray, sigmas: FloatArray, chosen: IntArray, stride: int) -> FloatArray:
-        """(S, C, rows, columns): of the patches of an image, stride pixels apart, in the chosen directions."""
-        ...
+        return self.block or wanted
 
 
 class Prior(DiffusedPrior, Protocol):
@@ -342,19 +320,8 @@ class AdaptedPrior:
 
     def __init__(self, prior: DiffusedPrior) -> None:
         self._prior = prior
+        self.log_prob, self.score, self.sample = prior.log_prob, prior.score, prior.sample
         self.card: Mapping[str, Any] = getattr(prior, "card", {})
-
-    def log_prob(self, y: FloatArray, sigma: ArrayLike) -> FloatArray:
-        """That of the object."""
-        return self._prior.log_prob(y, sigma)
-
-    def score(self, y: FloatArray, sigma: ArrayLike) -> FloatArray:
-        """That of the object."""
-        return self._prior.score(y, sigma)
-
-    def sample(self, count: int, sigma: ArrayLike = 0.0, *, rng: np.random.Generator) -> FloatArray:
-        """That of the object."""
-        return self._prior.sample(count, sigma, rng=rng)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._prior, name)
