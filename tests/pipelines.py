@@ -3,14 +3,12 @@
 import numpy as np
 
 from heatprior.priors.protocol import complete
-from heatprior.priors.schedules import constant
 from heatprior.restoration.pipeline import ONE_STEP, Pipeline
 
 
 def half_quadratic_splitting(image, sigma, *, prior, schedule=None, scales=1):
     image = np.asarray(image)
-    schedules = None if schedule is None else constant(schedule)
-    return Pipeline(complete(prior), image.shape, schedules, most_scales=scales).denoise(image, sigma)
+    return Pipeline(complete(prior), image.shape, schedule, most_scales=scales).denoise(image, sigma)
 
 
 def empirical_bayes(image, sigma, *, prior):

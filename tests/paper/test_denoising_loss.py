@@ -7,7 +7,7 @@ from synthetic import landscape, sparse_prior
 
 from heatprior.kernels import threads
 from heatprior.priors.protocol import denoise_once
-from heatprior.priors.schedules import Schedule
+from heatprior.priors.schedules import Schedules
 from paper.learning.averaging_gradient import AveragingStep, add_up, cut
 from paper.learning.denoising_loss import SIGMA_EXPONENT, UNCOUNTED_EDGE, Denoising, NoisyCrops
 
@@ -45,7 +45,9 @@ def test_the_loss_is_the_error_of_the_denoised_image():
     noisy = (crops.clean + crops.sigma * crops.noise)[0]
     loss = Denoising([crops], prior.experts.reach, cells=2000)
     once = denoise_once(prior, noisy, crops.sigma)
-    often = half_quadratic_splitting(noisy, crops.sigma, prior=prior, schedule=Schedule(*map(tuple, SCHEDULE)))
+    often = half_quadratic_splitting(
+        noisy, crops.sigma, prior=prior, schedule=Schedules.constant(*map(tuple, SCHEDULE))
+    )
     errors = [
         np.mean((result - crops.clean[0])[margin:-margin, margin:-margin] ** 2)
         for result, margin in ((once, prior.filters.size - 1), (often, UNCOUNTED_EDGE))

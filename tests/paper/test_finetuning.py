@@ -7,11 +7,11 @@ from synthetic import landscape, sparse_prior
 
 from heatprior import InvalidInputError
 from heatprior.data.datasets import PatchSource
-from heatprior.priors.schedules import Schedule
+from heatprior.priors.schedules import Schedules
 from paper.learning.denoising_loss import SIGMA_EXPONENT
 from paper.learning.finetuning import SIGMAS, FineTuning, FineTuningConfig, schedule_weights
 
-FIRST = Schedule((0.5, 0.3), (0.2, 0.02))
+FIRST = Schedules.constant((0.5, 0.3), (0.2, 0.02))
 
 
 def images(count=4):
@@ -22,7 +22,7 @@ def images(count=4):
 def tuning_of(**changes):
     settings = {"averaging_steps": 6, "splitting_steps": 4, "side": 20, "levels": 2, "crops": 2, **changes}
     config = FineTuningConfig(**settings)
-    schedules = [FIRST.levels] * len(SIGMAS), [FIRST.weights] * len(SIGMAS)
+    schedules = [FIRST.levels[0]] * len(SIGMAS), [FIRST.weights[0]] * len(SIGMAS)
     return FineTuning(config, sparse_prior(), PatchSource(images(), config.side), *schedules)
 
 
@@ -97,7 +97,7 @@ def test_noise_levels_between_those_of_schedules_are_mixed():
 
 
 def test_crops_of_another_side_and_too_small_ones_are_refused():
-    schedules = [FIRST.levels] * 4, [FIRST.weights] * 4
+    schedules = [FIRST.levels[0]] * 4, [FIRST.weights[0]] * 4
     with pytest.raises(InvalidInputError, match="cuts 12×12 patches but the settings ask for 20×20"):
         FineTuning(FineTuningConfig(side=20), sparse_prior(), PatchSource(images(), 12), *schedules)
     with pytest.raises(InvalidInputError, match="give at least 9"):

@@ -9,7 +9,7 @@ import pytest
 from heatprior import GaussianMixturePrior, InvalidInputError, PriorFileError
 from heatprior.kernels.patches import EVERY, Grid
 from heatprior.priors.protocol import complete
-from heatprior.priors.schedules import GENERAL, OF_MIXTURES, Schedule, Schedules
+from heatprior.priors.schedules import GENERAL, OF_MIXTURES, Schedules
 from paper.weights.handmade import dct_prior
 
 ENTRY = {"sigmas": [0.05, 0.2], "levels": [[0.8, 0.4], [0.6, 0.2]], "weights": [[0.3, 0.0], [0.1, 0.02]]}
@@ -21,16 +21,16 @@ def prior_with(entry):
 
 def test_a_mixture_without_schedules_begins_at_the_noise_level():
     schedules = GaussianMixturePrior(np.eye(3)[None], np.zeros((1, 1))).schedules
-    assert [float(schedules.level(k, 0.1)) for k in range(schedules.steps)] == list(OF_MIXTURES.levels)
-    assert OF_MIXTURES.levels[0] == 1.0
+    assert [float(schedules.level(k, 0.1)) for k in range(schedules.steps)] == list(OF_MIXTURES.levels[0])
+    assert OF_MIXTURES.levels[0][0] == 1.0
 
 
 def test_a_prior_without_schedules_has_the_general_one():
     for prior in (SimpleNamespace(log_prob=len, score=len, sample=len), dct_prior(7)):
         schedules = complete(prior).schedules
         for sigma in (0.01, 0.1, 1.0):
-            assert [float(schedules.level(k, sigma)) for k in range(schedules.steps)] == list(GENERAL.levels)
-            assert [float(schedules.weight(k, sigma)) for k in range(schedules.steps)] == list(GENERAL.weights)
+            assert [float(schedules.level(k, sigma)) for k in range(schedules.steps)] == list(GENERAL.levels[0])
+            assert [float(schedules.weight(k, sigma)) for k in range(schedules.steps)] == list(GENERAL.weights[0])
 
 
 @pytest.mark.parametrize(
@@ -91,10 +91,10 @@ def test_an_entry_that_is_no_object_is_refused():
 
 
 def test_a_schedule_of_ones_own_is_checked():
-    Schedule((0.5,), (0.0,))
+    Schedules.constant((0.5,), (0.0,))
     with pytest.raises(InvalidInputError, match="do not match"):
-        Schedule((0.5, 0.4), (0.1,))
+        Schedules.constant((0.5, 0.4), (0.1,))
     with pytest.raises(InvalidInputError, match="no steps"):
-        Schedule((), ())
+        Schedules.constant((), ())
     with pytest.raises(InvalidInputError, match="positive and ascending"):
         Schedules((0.1, 0.1), ((0.5,), (0.5,)), ((0.0,), (0.0,)))

@@ -12,7 +12,7 @@ from heatprior import InvalidInputError, load, tweedie
 from heatprior.border.gaps import Mirrored
 from heatprior.kernels.patches import BAND, average, extract
 from heatprior.priors.protocol import complete, denoise_once
-from heatprior.priors.schedules import Schedule
+from heatprior.priors.schedules import Schedules
 from paper.weights.handmade import dct_prior
 
 PRIOR = load("patch7")
@@ -91,7 +91,7 @@ def test_it_commutes_with_the_symmetries_of_the_cosine_filters(method, move):
 
 
 def test_one_step_of_splitting_is_the_formula():
-    y, schedule = noisy_picture((30, 24)), Schedule((0.7,), (0.2,))
+    y, schedule = noisy_picture((30, 24)), Schedules.constant((0.7,), (0.2,))
     padded = np.pad(y, 6, mode="reflect")
     z = denoise_once(PRIOR, padded, 0.07)[6:-6, 6:-6]
     result = half_quadratic_splitting(y, 0.1, prior=PRIOR, schedule=schedule)
@@ -99,14 +99,14 @@ def test_one_step_of_splitting_is_the_formula():
 
 
 def test_steps_of_splitting_follow_each_other():
-    y, schedule = noisy_picture((2 * BAND + 5, 24)), Schedule((0.7, 0.4), (0.2, 0.05))
+    y, schedule = noisy_picture((2 * BAND + 5, 24)), Schedules.constant((0.7, 0.4), (0.2, 0.05))
     y_padded = np.pad(y, 6, mode="reflect")
     x = y_padded
     for level, weight in zip(schedule.levels, schedule.weights, strict=True):
         x = weight * y_padded + (1 - weight) * denoise_once(PRIOR, x, level * 0.1)
     result = half_quadratic_splitting(y, 0.1, prior=PRIOR, schedule=schedule)
     np.testing.assert_allclose(result, x[6:-6, 6:-6], atol=1e-6)
-    other = half_quadratic_splitting(y, 0.1, prior=PRIOR, schedule=Schedule((0.7, 0.4), (0.2, 0.1)))
+    other = half_quadratic_splitting(y, 0.1, prior=PRIOR, schedule=Schedules.constant((0.7, 0.4), (0.2, 0.1)))
     assert np.abs(other - result).max() > 1e-3
 
 

@@ -6,11 +6,11 @@ import skimage.data
 
 import heatprior as hp
 from heatprior.errors import InvalidInputError, PriorFileError
+from heatprior.priors.schedules import TableOverSigma
 from heatprior.restoration.error_bars import Probe, probe
 from heatprior.restoration.predicted_psnr import (
     CARD_ENTRY,
     COLUMNS,
-    RiskTable,
     ingredients,
     predict_psnr,
     read_risk_table,
@@ -21,7 +21,7 @@ SIGMA = 0.1
 SIGNAL = np.where(np.arange(SHAPE[1]) < SHAPE[1] // 2, 0.02, 0.2)  # standard deviation of the clean image, by column
 LEVELS = np.broadcast_to(np.array(SIGMA), SHAPE)
 # Of independent Gaussian pixels the risk of the posterior mean is the trace, and there is no structure.
-POSTERIOR = RiskTable((1.0,), (1.0,), (0.0,), (1.0,), (0.0,), (0.02,))
+POSTERIOR = TableOverSigma((1.0,), ((1.0,), (0.0,), (1.0,), (0.0,), (0.02,)))
 
 
 def wiener(noisy):

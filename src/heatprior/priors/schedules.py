@@ -68,19 +68,11 @@ def read_table(
 
 
 @dataclass(frozen=True)
-class Schedule:
-    """For each step the noise level handed to the prior, over sigma, and the weight of the noisy image after it."""
-
-    levels: tuple[float, ...]
-    weights: tuple[float, ...]
-
-    def __post_init__(self) -> None:
-        Schedules((1.0,), (self.levels,), (self.weights,))  # the same rules
-
-
-@dataclass(frozen=True)
 class Schedules:
-    """One schedule for each of some noise levels `sigmas`, ascending, grey levels being 0 to 1."""
+    """One schedule for each of some noise levels `sigmas`, ascending, grey levels being 0 to 1.
+
+    For each step `levels` are those handed to the prior, over sigma, and `weights` those of the noisy image after it.
+    """
 
     sigmas: tuple[float, ...]
     levels: tuple[tuple[float, ...], ...]
@@ -109,6 +101,11 @@ class Schedules:
         ):
             raise InvalidInputError(f"strides are {list(self.strides)}; expected a whole number above 0 for every step")
 
+    @classmethod
+    def constant(cls, levels: tuple[float, ...], weights: tuple[float, ...]) -> Schedules:
+        """The same schedule for every sigma."""
+        return cls((1.0,), (levels,), (weights,))
+
     @property
     def steps(self) -> int:
         """The number of steps, the same for every sigma."""
@@ -128,21 +125,16 @@ class Schedules:
 
 
 # Found by a search on validation images with another 7×7 prior: good for any prior of natural images.
-GENERAL = Schedule((0.54, 0.47, 0.37, 0.30), (0.28, 0.10, 0.04, 0.01))
+GENERAL = Schedules.constant((0.54, 0.47, 0.37, 0.30), (0.28, 0.10, 0.04, 0.01))
 # Mixtures leave noise behind if the first step is below the noise level; two steps do nearly as well as EPLL's five.
-OF_MIXTURES = Schedule((1.0, 0.4), (0.3, 0.0))
+OF_MIXTURES = Schedules.constant((1.0, 0.4), (0.3, 0.0))
 
 
-def constant(schedule: Schedule) -> Schedules:
-    """The same schedule for every sigma."""
-    return Schedules((1.0,), (schedule.levels,), (schedule.weights,))
-
-
-def schedules_on(card: Mapping[str, Any], otherwise: Schedule = GENERAL) -> Schedules:
+def schedules_on(card: Mapping[str, Any], otherwise: Schedules = GENERAL) -> Schedules:
     """The schedules on a prior's card; without any, one schedule for every sigma."""
     entry = card.get(CARD_ENTRY)
     if entry is None:
-        return constant(otherwise)
+        return otherwise
     try:
         return _from_card(entry)
     except InvalidInputError as error:

@@ -30,7 +30,7 @@ from heatprior.kernels.patches import Grid, Progress, part_of, span_of
 from heatprior.kernels.threads import for_each
 from heatprior.noise_value import Noise, as_noise
 from heatprior.priors.protocol import Prior
-from heatprior.priors.schedules import Schedule, Schedules, constant
+from heatprior.priors.schedules import Schedules
 from heatprior.restoration.pyramid import (
     BETWEEN,
     Merging,
@@ -48,7 +48,7 @@ MOST_SCALES = 4  # of which the last two hardly change an image; each further on
 LEAST_SIDE = 4  # patches that the shorter side of the smallest size holds: below it there is hardly any noise left
 COARSE_PART = 0.2  # of the time of an image and its halves: theirs
 ROWS_AT_ONCE = 64
-ONE_STEP = constant(Schedule((1.0,), (0.0,)))  # empirical Bayes
+ONE_STEP = Schedules.constant((1.0,), (0.0,))  # empirical Bayes
 NOT_LOCAL = "this prior looks at the whole image at once, which blocks cannot; take one on patches, such as 'mixture'"
 
 

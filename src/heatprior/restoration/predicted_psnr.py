@@ -4,15 +4,14 @@ Stein's is unbiased for any image and denoiser: E ‖f − x‖² = E ‖f − y
 not exactly the variance that it should have, and at strong noise that is much beside the error that is left. Another
 one does not see that: the risk is nearly a constant, plus a part of what the denoiser lets through (the trace), plus a
 part of the structure that it removed: how much stronger what it took away is, blurred, than what it takes away of noise
-alone. The parts are learnt on validation images and kept on the prior's card (`RiskTable`), together with how well they
-do from image to image. Where the two contradict each other, nothing is predicted: the noise is not what was given
+alone. The parts are learnt on validation images and kept on the prior's card (`read_risk_table`), with how well
+they do from image to image. Where the two contradict each other, nothing is predicted: the noise is not what was given
 (clipped at black or white, say), or the image is unlike any photograph.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import astuple, dataclass
 from math import nan, pi, sqrt
 from typing import Any, NamedTuple
 
@@ -51,38 +50,20 @@ class PredictedPsnr(NamedTuple):
         return f"PredictedPsnr({self.psnr:.1f} ± {self.stderr:.1f} dB)"
 
 
-@dataclass(frozen=True)
-class RiskTable:
-    """Risk = constant · s² + trace · (n J n) + structure · (what was removed, blurred, squared, beyond noise).
+def read_risk_table(card: Mapping[str, Any], method: str) -> TableOverSigma | None:
+    """What a prior's card says of the risk of a method, if anything.
 
-    `stein` corrects the trace in Stein's estimate, which a probe that is no infinitesimal one gets a little wrong;
-    `spread` is the relative error of the risk from image to image. All are a table over sigma.
+    Risk = constant · s² + trace · (n J n) + structure · (what was removed, blurred, squared, beyond noise). `stein`
+    corrects the trace in Stein's estimate, which a probe that is no infinitesimal one gets a little wrong; `spread` is
+    the relative error of the risk from image to image.
     """
 
-    sigmas: tuple[float, ...]  # ascending
-    stein: tuple[float, ...]
-    constant: tuple[float, ...]
-    trace: tuple[float, ...]
-    structure: tuple[float, ...]
-    spread: tuple[float, ...]
+    def make(sigmas: tuple[float, ...], *columns: tuple[float, ...]) -> TableOverSigma:
+        if not all(spread > 0.0 for spread in columns[-1]):
+            raise InvalidInputError(f"spread is {columns[-1]}; expected numbers above 0")
+        return TableOverSigma(sigmas, columns)
 
-    def __post_init__(self) -> None:
-        TableOverSigma(*self._columns())
-        if not all(spread > 0.0 for spread in self.spread):
-            raise InvalidInputError(f"spread is {self.spread}; expected numbers above 0")
-
-    def at(self, sigma: FloatArray) -> tuple[FloatArray, ...]:
-        """The other columns, for noise of these levels: each of the shape of `sigma`, in its type."""
-        return tuple(values.astype(sigma.dtype) for values in TableOverSigma(*self._columns()).at(sigma))
-
-    def _columns(self) -> tuple[tuple[float, ...], tuple[tuple[float, ...], ...]]:
-        sigmas, *columns = astuple(self)
-        return sigmas, tuple(columns)
-
-
-def read_risk_table(card: Mapping[str, Any], method: str) -> RiskTable | None:
-    """What a prior's card says of a method, if anything."""
-    return read_table(card, CARD_ENTRY, COLUMNS, RiskTable, section=method)
+    return read_table(card, CARD_ENTRY, COLUMNS, make, section=method)
 
 
 class Ingredients(NamedTuple):
@@ -124,7 +105,7 @@ def predict_psnr(
     levels: FloatArray,
     full: float,
     *,
-    table: RiskTable | None = None,
+    table: TableOverSigma | None = None,
     excess: float = 0.0,
     doubt: float = 0.0,
     alike: float = 1.0,
@@ -138,7 +119,7 @@ def predict_psnr(
     if not count:
         raise InvalidInputError("every pixel of the image is missing; nothing is known of its quality")
     sigma = levels
-    values = None if table is None else table.at(sigma / full)
+    values = None if table is None else tuple(column.astype(sigma.dtype) for column in table.at(sigma / full))
     stein = _by_stein(parts, sigma, 1.0 if values is None else values[0], count, alike).without(excess)
     learnt = None if values is None else _by_table(parts, sigma, values, count).without(excess)
     least = LEAST_PART * _mean(np.square(sigma), parts, count)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 from os import PathLike
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -117,13 +117,9 @@ def _as_operator(operator: Any, shape: tuple[int, int] | None) -> Operator:
 class Linear:
     """y = A x with A (data, pixels): x are the pixels of an image of this `shape`, row by row."""
 
+    data_are_an_image: ClassVar[bool] = False  # that one knows
     matrix: Any  # what `scipy.sparse.linalg.aslinearoperator` takes
     shape: tuple[int, int]
-
-    @property
-    def data_are_an_image(self) -> bool:
-        """Not that one knows."""
-        return False
 
     def on(self, data_shape: tuple[int, ...]) -> Measurement:
         """For data of any shape, as many as the operator gives."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -158,6 +159,7 @@ class Blur:
     (48, 48)
     """
 
+    data_are_an_image: ClassVar[bool] = True
     kernel: ArrayLike
     edges: str = "unknown"
     __repr__ = describe_fields
@@ -165,11 +167,6 @@ class Blur:
     def __post_init__(self) -> None:
         object.__setattr__(self, "kernel", as_kernel(self.kernel))
         check_edges(self.edges)
-
-    @property
-    def data_are_an_image(self) -> bool:
-        """Always."""
-        return True
 
     def on(self, data_shape: tuple[int, ...]) -> Measurement:
         """For data (H, W)."""
@@ -228,6 +225,7 @@ class Downsample:
     (48, 48)
     """
 
+    data_are_an_image: ClassVar[bool] = True
     factor: int
     kernel: ArrayLike | str = "bicubic"
     edges: str = "unknown"
@@ -243,11 +241,6 @@ class Downsample:
         kernel = bicubic_kernel(self.factor) if isinstance(self.kernel, str) else as_kernel(self.kernel)
         object.__setattr__(self, "kernel", kernel)
         check_edges(self.edges)
-
-    @property
-    def data_are_an_image(self) -> bool:
-        """Always."""
-        return True
 
     def on(self, data_shape: tuple[int, ...]) -> Measurement:
         """For data (h, w); the image has (factor h, factor w) pixels."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -35,16 +36,12 @@ class Fourier:
     (48, 48)
     """
 
+    data_are_an_image: ClassVar[bool] = False
     mask: ArrayLike
     __repr__ = describe_fields
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "mask", as_seen(self.mask, "frequency"))
-
-    @property
-    def data_are_an_image(self) -> bool:
-        """Never."""
-        return False
 
     def on(self, data_shape: tuple[int, ...]) -> Measurement:
         """For data of the shape of the mask."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -32,16 +33,12 @@ class Mask:
     (48, 48)
     """
 
+    data_are_an_image: ClassVar[bool] = True  # with gaps
     mask: ArrayLike
     __repr__ = describe_fields
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "mask", as_seen(self.mask, "pixel"))
-
-    @property
-    def data_are_an_image(self) -> bool:
-        """Always, with gaps."""
-        return True
 
     def on(self, data_shape: tuple[int, ...]) -> Measurement:
         """For data of the shape of the mask."""
