@@ -212,7 +212,7 @@ def test_stacks_that_were_written_picture_by_picture(tmp_path: Path, shape: tupl
         assert len(file.series) == 5  # which is why they are hard to know for a stack
     image, new = rewritten(path)
     np.testing.assert_array_equal(image.pixels, frames)
-    assert image.is_stack
+    assert image.stack
     assert_upside_down(new, image)
     assert_same_tags(path, new)
 

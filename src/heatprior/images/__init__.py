@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -76,9 +78,8 @@ def read_grey(path: Path) -> NDArray[Any]:
     """
     image = read_image(path)
     with explain_read_errors(path):
-        if image.is_stack:
-            count = image.pixels.size // int(np.prod(image.pixels.shape[-3 if image.colour else -2 :]))
-            raise ImageFileError(f"it has {count} pages or channels; save one image per file")
+        if image.stack:
+            raise ImageFileError(f"it has {prod(image.stack)} pages or channels; save one image per file")
         return to_grey(image.pixels)
 
 
@@ -116,16 +117,17 @@ def write_image(path: Path, pixels: NDArray[Any], *, like: ImageFile) -> None:
         raise InvalidInputError(
             f"the pixels are {pixels.dtype} {pixels.shape}; expected {like.pixels.dtype} {like.pixels.shape}"
         )
+    own = kind is format_of(like.path)
     expected = written = _round(pixels, like)
     if like.missing is not None:
         whole = like.missing.put_back(written)
         expected = like.missing.blank(whole)
-        written = whole if kind is format_of(like.path) else expected
+        written = whole if own else expected
     if like.multiplied_by is not None and kind.name != MULTIPLIED:
         expected = written = like.divide(written)
     with replacing(path) as temporary:
         with _explain_write_errors(path, kind):
-            kept = kind.write(temporary, written, like)
+            kept = kind.write(temporary, written, like if own else replace(like, native=None))
         check_written(temporary, path, kind, expected if kept is None else kept, like)
 
 

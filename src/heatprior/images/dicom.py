@@ -34,7 +34,7 @@ class Origin(NamedTuple):
 
 def read(path: Path) -> ImageFile:
     """Read an image in its units (Hounsfield and the like), by RescaleSlope and RescaleIntercept."""
-    import pydicom  # noqa: PLC0415 (an extra, and slow to import)
+    import pydicom.pixels  # noqa: PLC0415 (an extra, and slow to import)
 
     _check_deflated(path)
     _check_length(path)
@@ -62,7 +62,8 @@ def read(path: Path) -> ImageFile:
         raise ImageFileError(f"its colours are {dtype}; expected numbers without a sign: convert it")
     if colour:
         scale = Scale.of(dtype)
-        stored = _as_rgb(about, stored)
+        if kind != "RGB" and not syntax.is_compressed:  # which decoders give as RGB
+            stored = np.asarray(pydicom.pixels.convert_color_space(stored, kind, "RGB"))
     else:
         scale = Scale.of(dtype, _number(about, "RescaleSlope", 1.0), _number(about, "RescaleIntercept", 0.0), used)
         stored = np.clip(stored, scale.low, scale.high)  # bits beyond the used ones once held overlays
@@ -77,14 +78,12 @@ def write(path: Path, pixels: NDArray[Any], like: ImageFile) -> NDArray[Any]:
     """Write `pixels`, uncompressed, under the header of the file that `like` came from."""
     import pydicom  # noqa: PLC0415
 
-    if not isinstance(like.native, Origin):
-        raise OutputFileError("DICOM is written from DICOM only")
-    origin, scale = like.native
+    origin: Origin = like.native
     try:
-        about = pydicom.dcmread(origin)
+        about = pydicom.dcmread(origin.path)
     except FileNotFoundError as error:
-        raise OutputFileError(f"{origin} is gone; its header was to hold the result") from error
-    stored = scale.encode(pixels)
+        raise OutputFileError(f"{origin.path} is gone; its header was to hold the result") from error
+    stored = origin.scale.encode(pixels)
     little = bool(about.file_meta.TransferSyntaxUID.is_little_endian)  # a header is not turned into the other order
     order = stored.dtype.newbyteorder("<" if little else ">")
     about.PixelData = stored.astype(order).tobytes() + b"\0" * (stored.nbytes % 2)
@@ -94,11 +93,14 @@ def write(path: Path, pixels: NDArray[Any], like: ImageFile) -> NDArray[Any]:
         about.PhotometricInterpretation, about.PlanarConfiguration = "RGB", 0
     uids = pydicom.uid
     about.file_meta.TransferSyntaxUID = uids.ExplicitVRLittleEndian if little else uids.ExplicitVRBigEndian
-    _derive(about)
+    kinds = list(about.get("ImageType") or ["", "SECONDARY"])
+    about.ImageType = ["DERIVED", *(kinds[1:] or ["SECONDARY"])]
+    identity = uids.generate_uid(entropy_srcs=["heatprior", str(about.get("SOPInstanceUID", ""))])
+    about.SOPInstanceUID = about.file_meta.MediaStorageSOPInstanceUID = identity
     if any(element.VR is None for element in about.values()):  # of files that are not encoded as they say, too
         list(about.iterall())  # looks up what each element is
     about.save_as(path, little_endian=little, implicit_vr=False, enforce_file_format=True, overwrite=True)
-    return scale.read_back(stored, like.missing)
+    return origin.scale.read_back(stored, like.missing)
 
 
 def _decode(about: Any) -> NDArray[Any]:
@@ -152,26 +154,6 @@ def _check_length(path: Path) -> None:
 def _samples(about: Any) -> int:
     """How many numbers the header declares."""
     return math.prod(int(about.get(name) or 1) for name in SIDES)
-
-
-def _derive(about: Any) -> None:
-    from pydicom.uid import generate_uid  # noqa: PLC0415
-
-    kinds = list(about.get("ImageType") or ["", "SECONDARY"])
-    about.ImageType = ["DERIVED", *(kinds[1:] or ["SECONDARY"])]
-    identity = str(about.get("SOPInstanceUID", ""))
-    about.SOPInstanceUID = about.file_meta.MediaStorageSOPInstanceUID = generate_uid(
-        entropy_srcs=["heatprior", identity]
-    )
-
-
-def _as_rgb(about: Any, stored: NDArray[Any]) -> NDArray[Any]:
-    from pydicom.pixels import convert_color_space  # noqa: PLC0415
-
-    kind = str(about.PhotometricInterpretation)
-    if kind == "RGB" or about.file_meta.TransferSyntaxUID.is_compressed:  # which decoders give as RGB
-        return stored
-    return np.asarray(convert_color_space(stored, kind, "RGB"))
 
 
 def _number(about: Any, name: str, default: float) -> float:

@@ -46,11 +46,9 @@ def read(path: Path) -> ImageFile:
     with fits.open(path, memmap=False, lazy_load_hdus=False, do_not_scale_image_data=True) as parts:
         number, header = _find_image(parts)
         errors = _find_errors(parts, header)
-        scale = Scale.of(
-            np.dtype(TYPES[header["BITPIX"]]), _number(header, "BSCALE", 1.0), _number(header, "BZERO", 0.0)
-        )
-        shape = [header[f"NAXIS{axis}"] for axis in range(1, header["NAXIS"] + 1)]
-        check_size(math.prod(shape) * scale.dtype.itemsize, path.stat().st_size, expansion=1)
+        slope, intercept = _number(header, "BSCALE", 1.0), _number(header, "BZERO", 0.0)
+        scale = Scale.of(np.dtype(TYPES[header["BITPIX"]]), slope, intercept)
+        check_size(math.prod(_sides(header)) * scale.dtype.itemsize, path.stat().st_size, expansion=1)
         stored = np.asarray(parts[number].data)
         blank = header.get("BLANK") if scale.dtype.kind != "f" else None
     values = np.ascontiguousarray(scale.values(stored))
@@ -62,25 +60,25 @@ def write(path: Path, pixels: NDArray[Any], like: ImageFile) -> NDArray[Any] | N
     """Write `pixels` into a copy of the file that `like` came from, or else into one of its own."""
     from astropy.io import fits  # noqa: PLC0415
 
-    if not isinstance(like.native, Origin):
+    if like.native is None:
         fits.PrimaryHDU(pixels).writeto(path, overwrite=True)
         return None
-    origin, number, scale = like.native
-    stored = scale.encode(pixels)
+    origin: Origin = like.native
+    stored = origin.scale.encode(pixels)
     try:
-        shutil.copyfile(origin, path)
+        shutil.copyfile(origin.path, path)
     except FileNotFoundError as error:
-        raise OutputFileError(f"{origin} is gone; its copy was to hold the result") from error
+        raise OutputFileError(f"{origin.path} is gone; its copy was to hold the result") from error
     with fits.open(path, memmap=False, do_not_scale_image_data=True) as parts:
-        place = parts[number].fileinfo()["datLoc"]
-        sums = any(name in parts[number].header for name in CHECKSUMS)
+        place = parts[origin.part].fileinfo()["datLoc"]
+        sums = any(name in parts[origin.part].header for name in CHECKSUMS)
     with path.open("r+b") as file:
         file.seek(place)
         file.write(stored.tobytes())
     if sums:
         with fits.open(path, mode="update", memmap=False, do_not_scale_image_data=True) as parts:
-            parts[number].add_checksum()
-    return scale.read_back(stored, like.missing)
+            parts[origin.part].add_checksum()
+    return origin.scale.read_back(stored, like.missing)
 
 
 def _check_parts(path: Path) -> None:
@@ -94,7 +92,7 @@ def _check_parts(path: Path) -> None:
             header = _read_header(file)
             if header is None:
                 break
-            file.seek(_padded(_length_of_data(header)), 1)
+            file.seek(-(-_length_of_data(header) // BLOCK) * BLOCK, 1)  # whole blocks
         parts = file.tell()
     if stored > parts + ROOM:
         raise ImageFileError(
@@ -140,10 +138,6 @@ def _find_lengths(content: bytes) -> dict[str, int]:
     return lengths
 
 
-def _padded(length: int) -> int:
-    return -(-length // BLOCK) * BLOCK
-
-
 def _find_image(parts: Any) -> tuple[int, Any]:
     from astropy.io import fits  # noqa: PLC0415
 
@@ -160,9 +154,13 @@ def _find_image(parts: Any) -> tuple[int, Any]:
     number, header = found[0]
     if header.get("BITPIX") not in TYPES:
         raise ImageFileError(f"its BITPIX is {header.get('BITPIX')}; expected one of {', '.join(map(str, TYPES))}")
-    if header["NAXIS"] < 2 or min(header[f"NAXIS{axis}"] for axis in range(1, header["NAXIS"] + 1)) < 1:
+    if header["NAXIS"] < 2 or min(_sides(header)) < 1:
         raise ImageFileError("it holds a line or nothing, no image; expected two axes or more")
     return number, header
+
+
+def _sides(header: Any) -> list[int]:
+    return [header[f"NAXIS{axis}"] for axis in range(1, header.get("NAXIS", 0) + 1)]
 
 
 def _name(header: Any) -> str:
@@ -171,12 +169,9 @@ def _name(header: Any) -> str:
 
 def _find_errors(parts: Any, science: Any) -> NDArray[Any] | None:
     """The standard deviation of every pixel, if the file has it beside its image: an extension of floats called ERR."""
-    sides = [science[f"NAXIS{axis}"] for axis in range(1, science["NAXIS"] + 1)]
     for part in parts:
         header = part.header
-        if _name(header) != ERRORS or header.get("BITPIX", 0) >= 0 or header.get("NAXIS", 0) != len(sides):
-            continue
-        if [header[f"NAXIS{axis}"] for axis in range(1, len(sides) + 1)] != sides:
+        if _name(header) != ERRORS or header.get("BITPIX", 0) >= 0 or _sides(header) != _sides(science):
             continue
         levels = np.array(part.data, np.float64) * _number(header, "BSCALE", 1.0)
         known = np.isfinite(levels) & (levels > 0)

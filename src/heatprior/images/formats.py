@@ -66,7 +66,7 @@ class Format:
             return f"{self.name} is written from {self.name} only"
         others = 0 if image.others is None else image.others.shape[-1]
         objections = {
-            f"{self.name} holds one image, not a stack": image.is_stack and not self.stacks,
+            f"{self.name} holds one image, not a stack": bool(image.stack) and not self.stacks,
             f"{self.name} cannot hold {image.pixels.dtype}": image.pixels.dtype not in self.dtypes,
             f"{self.name} cannot hold colours": image.colour and not self.colour,
             f"{self.name} cannot hold its transparency": others > self.others,

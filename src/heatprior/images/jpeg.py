@@ -6,13 +6,13 @@ import struct
 from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from heatprior.errors import ImageFileError
-from heatprior.images.decoding import open_image, read_content, read_metadata
+from heatprior.images.decoding import EXIF, open_image, read_content, read_metadata
 from heatprior.images.model import ImageFile, Metadata
 
 QUALITY = 95
@@ -20,21 +20,12 @@ SCAN, COMMENT = 0xDA, 0xFE
 APPLICATIONS = range(0xE0, 0xF0)
 ADOBE = 0xEE  # tells how colours are stored, which the new file may do otherwise
 EXPANSION = 1024  # pixels of a byte: each 8×8 block of each scan takes a bit at the least
-EXIF, PROFILE, PICTURES = (
-    b"Exif\0\0",
-    b"ICC_PROFILE\0",
-    b"MPF\0",
-)  # the last: an index of further pictures in the file, left behind
-
-
-class Segments(NamedTuple):
-    """The segments of metadata that stay, markers included."""
-
-    kept: tuple[bytes, ...]
+PROFILE = b"ICC_PROFILE\0"
+PICTURES = b"MPF\0"  # an index of further pictures in the file, left behind
 
 
 def read(path: Path) -> ImageFile:
-    """Read a JPEG; its segments of metadata are in `native`."""
+    """Read a JPEG; the segments of metadata that stay, markers included, are in `native`."""
     content = read_content(path, _size)
     with open_image(content, "JPEG", 3 * EXPANSION) as image:  # the first of several pictures is the picture
         metadata = read_metadata(image.info)
@@ -43,23 +34,23 @@ def read(path: Path) -> ImageFile:
             return ImageFile(path, np.array(image.convert("RGB")), True, None, metadata._replace(icc=None))
         if image.mode not in ("L", "RGB"):
             raise ImageFileError(f"its colours are {image.mode}; convert it to RGB")
-        return ImageFile(path, np.array(image), image.mode == "RGB", None, metadata, Segments(kept))
+        return ImageFile(path, np.array(image), image.mode == "RGB", None, metadata, kept)
 
 
 def write(path: Path, pixels: NDArray[Any], like: ImageFile) -> None:
     """Write `pixels` at high quality, without chroma subsampling, with the metadata of `like`."""
     from PIL import Image  # noqa: PLC0415
 
-    metadata = {} if isinstance(like.native, Segments) else like.metadata._asdict()
+    metadata = like.metadata._asdict() if like.native is None else {}
     metadata = {{"icc": "icc_profile"}.get(name, name): value for name, value in metadata.items() if value is not None}
     packed = BytesIO()
     Image.fromarray(pixels).save(packed, "JPEG", quality=QUALITY, subsampling=0, **metadata)
     content = packed.getvalue()
-    if isinstance(like.native, Segments):
+    if like.native is not None:
         segments = list(_segments(content))
         scan = 2 + sum(len(segment) for _, segment in segments)
         bare = (segment for marker, segment in segments if marker not in APPLICATIONS)
-        content = b"".join([content[:2], *like.native.kept, *bare, content[scan:]])
+        content = b"".join([content[:2], *like.native, *bare, content[scan:]])
     path.write_bytes(content)
 
 

@@ -49,8 +49,11 @@ class Missing(NamedTuple):
     def put_back(self, pixels: NDArray[Any]) -> NDArray[Any]:
         """A copy of `pixels` in which missing pixels are as they were in the file, and no others look missing."""
         whole = np.array(pixels)
-        if self.marker is not None:
-            _avoid(whole, self.marker)
+        taken = whole == self.marker if self.marker is not None else np.False_
+        if taken.any() and whole.dtype.kind == "f":  # moved by the least step towards zero, or up from it
+            whole[taken] = np.nextafter(self.marker, whole.dtype.type(0 if self.marker else 1))
+        elif taken.any():
+            whole[taken] = self.marker - 1 if self.marker > 0 else self.marker + 1
         whole[self.mask] = self.values
         return whole
 
@@ -66,10 +69,10 @@ class ImageFile:
     """An image as read: pixels (…, H, W), or (…, H, W, 3) if `colour`, in the file's own type and units.
 
     `others` (…, H, W, n) are samples other than brightness, such as transparency: they are passed through. `native` is
-    whatever else the format's module needs to write a complete file of the same format. `missing` are the pixels that
-    the file declares invalid (NaN among floats). `multiplied_by` is the sample among `others` by which the pixels are
-    multiplied, as TIFF may have its transparency; None if by none. `sigma` is the noise level of each pixel, if the
-    file has it.
+    whatever else the format's module needs to write a complete file of the same format; it gets None for an image of
+    another format. `missing` are the pixels that the file declares invalid (NaN among floats). `multiplied_by` is the
+    sample among `others` by which the pixels are multiplied, as TIFF may have its transparency; None if by none.
+    `sigma` is the noise level of each pixel, if the file has it.
     """
 
     path: Path
@@ -77,7 +80,7 @@ class ImageFile:
     colour: bool
     others: NDArray[Any] | None = None
     metadata: Metadata = NO_METADATA
-    native: object = None
+    native: Any = None
     missing: Missing | None = None
     multiplied_by: int | None = None
     sigma: NDArray[Any] | None = None
@@ -88,9 +91,14 @@ class ImageFile:
         return self.pixels.ndim - 1 if self.colour else () if self.pixels.ndim > 2 else None
 
     @property
-    def is_stack(self) -> bool:
-        """Whether there is more than one image."""
-        return self.pixels.ndim > (3 if self.colour else 2)
+    def stack(self) -> tuple[int, ...]:
+        """The shape of a stack, that of images left out; () for one image."""
+        return self.pixels.shape[: self.pixels.ndim - (3 if self.colour else 2)]
+
+    @property
+    def middle(self) -> tuple[int, ...]:
+        """The index of the middle image of a stack."""
+        return tuple(count // 2 for count in self.stack)
 
     @property
     def has_gaps(self) -> bool:
@@ -114,7 +122,7 @@ class ImageFile:
         """Size (width×height), colour and type in a few words."""
         shape = self.pixels.shape[:-1] if self.colour else self.pixels.shape
         size = f"{shape[-1]}×{shape[-2]}"
-        count = f"{'×'.join(str(side) for side in shape[:-2])} images of " if self.is_stack else ""
+        count = f"{'×'.join(map(str, self.stack))} images of " if self.stack else ""
         return f"{count}{size} pixels, {'colour' if self.colour else 'grey'}, {self.pixels.dtype}"
 
     def samples(self, pixels: NDArray[Any]) -> NDArray[Any]:
@@ -135,22 +143,18 @@ class ImageFile:
 
     def enlarge(self, factor: int) -> ImageFile:
         """An empty image `factor` times as wide and high, which keeps profile, EXIF and resolution only."""
-        sides = tuple(range(self.pixels.ndim))[-3:-1] if self.colour else tuple(range(self.pixels.ndim))[-2:]
-        shape = [factor * n if axis in sides else n for axis, n in enumerate(self.pixels.shape)]
+        height, width = self.pixels.shape[len(self.stack) :][:2]
+        shape = (*self.stack, factor * height, factor * width, *((3,) if self.colour else ()))
         others = self.others
         if others is not None:
             others = np.repeat(np.repeat(others, factor, axis=-3), factor, axis=-2)
         dpi = self.metadata.dpi
         return replace(
             self,
-            path=self.path.with_suffix(""),
-            pixels=np.empty(shape, self.pixels.dtype),
-            others=others,
+            path=self.path.with_suffix(""), pixels=np.empty(shape, self.pixels.dtype), others=others,
             metadata=self.metadata._replace(dpi=dpi and (factor * dpi[0], factor * dpi[1])),
-            native=None,
-            missing=None,
-            sigma=None,
-        )
+            native=None, missing=None, sigma=None,
+        )  # fmt: skip
 
     def __repr__(self) -> str:
         return f"ImageFile({str(self.path)!r}, {self.describe()})"
@@ -174,8 +178,9 @@ def find_missing(pixels: NDArray[Any], nodata: float | None = None) -> tuple[NDA
     """`pixels`, with NaN for missing ones if they are floats, and the `Missing` that undoes it, or None."""
     marker = _as_pixel(nodata, pixels.dtype)
     mask = None
-    if pixels.dtype.kind == "f" and not _is_finite(pixels):
-        mask = np.isinf(pixels)
+    with np.errstate(invalid="ignore"):
+        if not np.isfinite([pixels.min(), pixels.max()]).all():  # which takes no mask
+            mask = np.isinf(pixels)
     if marker is not None:
         marked = pixels == marker
         mask = marked if mask is None else mask | marked
@@ -183,12 +188,6 @@ def find_missing(pixels: NDArray[Any], nodata: float | None = None) -> tuple[NDA
         return pixels, None
     missing = Missing(mask, pixels[mask], marker)
     return missing.blank(pixels), missing
-
-
-def _is_finite(pixels: NDArray[Any]) -> bool:
-    """Whether all pixels are finite, without allocating a mask."""
-    with np.errstate(invalid="ignore"):
-        return bool(np.isfinite([np.min(pixels), np.max(pixels)]).all())
 
 
 def _as_pixel(value: float | None, dtype: np.dtype[Any]) -> Any:
@@ -201,17 +200,6 @@ def _as_pixel(value: float | None, dtype: np.dtype[Any]) -> Any:
         return pixel if np.isfinite(pixel) else None
     limits = np.iinfo(dtype)
     return dtype.type(int(value)) if value == int(value) and limits.min <= value <= limits.max else None
-
-
-def _avoid(pixels: NDArray[Any], marker: Any) -> None:
-    """Move pixels off `marker`, in place, by the least step towards zero, or up from it."""
-    here = pixels == marker
-    if not here.any():
-        return
-    if pixels.dtype.kind == "f":
-        pixels[here] = np.nextafter(marker, pixels.dtype.type(0 if marker else 1))
-    else:
-        pixels[here] = marker - 1 if marker > 0 else marker + 1
 
 
 class Scale(NamedTuple):

@@ -52,10 +52,11 @@ def write(path: Path, pixels: NDArray[Any], like: ImageFile) -> NDArray[Any]:
     """Write `pixels` under the header of the file that `like` came from, or under a plain one."""
     import nibabel  # noqa: PLC0415 (an extra, and slow to import)
 
-    if isinstance(like.native, Origin):
-        before, after, scale = like.native
+    if like.native is not None:
+        origin: Origin = like.native
+        scale = origin.scale
         stored = scale.encode(pixels)
-        content = before + np.ascontiguousarray(stored).tobytes() + after
+        content = origin.before + np.ascontiguousarray(stored).tobytes() + origin.after
     else:
         scale = Scale.of(pixels.dtype)
         stored = pixels

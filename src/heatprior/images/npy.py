@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,12 +12,6 @@ from numpy.typing import NDArray
 from heatprior.errors import ImageFileError
 from heatprior.images.decoding import check_size
 from heatprior.images.model import ImageFile, check_type, find_missing, split_samples
-
-
-class Stored(NamedTuple):
-    """The type of the numbers with their byte order."""
-
-    dtype: np.dtype[Any]
 
 
 def read_array(path: Path) -> NDArray[Any]:
@@ -36,12 +30,12 @@ def read_array(path: Path) -> NDArray[Any]:
 
 
 def read(path: Path) -> ImageFile:
-    """Read an array as an image; its byte order is in `native`."""
+    """Read an array as an image; its type, with the byte order, is in `native`."""
     array = read_array(path)
     check_type(array.dtype)
     if array.ndim < 2 or 0 in array.shape:
         raise ImageFileError(f"an array of shape {array.shape} is no image; expected (H, W), (H, W, 3) or a stack")
-    native = Stored(array.dtype)
+    native = array.dtype
     array = np.ascontiguousarray(array, array.dtype.newbyteorder("="))
     colour, others = False, None
     if array.ndim == 3 and array.shape[2] in (3, 4) and min(array.shape[:2]) > array.shape[2]:
@@ -52,8 +46,7 @@ def read(path: Path) -> ImageFile:
 
 def write(path: Path, pixels: NDArray[Any], like: ImageFile) -> None:
     """Write the array, in the byte order of the one that was read."""
-    dtype = like.native.dtype if isinstance(like.native, Stored) else pixels.dtype
-    samples = np.ascontiguousarray(like.samples(pixels), dtype)
+    samples = np.ascontiguousarray(like.samples(pixels), pixels.dtype if like.native is None else like.native)
     with path.open("wb") as file:  # not by numpy.save, which hides why a disk does not take more
         np.lib.format.write_array_header_1_0(file, np.lib.format.header_data_from_array_1_0(samples))
         file.write(samples.data)

@@ -10,7 +10,7 @@ import struct
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,20 +34,14 @@ ROWS = 256  # filtered at a time
 PAETH = 4
 
 
-class Chunks(NamedTuple):
-    """Name and data of the chunks that stay."""
-
-    kept: tuple[tuple[bytes, bytes], ...]
-
-
 def read(path: Path) -> ImageFile:
-    """Read a PNG; its chunks of metadata are in `native`."""
+    """Read a PNG; name and data of the chunks of metadata that stay are in `native`."""
     content = read_content(path, _size)
     with open_image(content, "PNG", EXPANSION, sample=1 if content[DEPTH] <= 8 else 2) as image:
         samples = _read_samples(content, image)
         metadata = read_metadata(image.info)
     pixels, colour, others = split_samples(samples, 3 if samples.shape[-1] >= 3 else 1)
-    return ImageFile(path, pixels, colour, others, metadata, Chunks(tuple(_select_chunks(content))))
+    return ImageFile(path, pixels, colour, others, metadata, tuple(_select_chunks(content)))
 
 
 def write(path: Path, pixels: NDArray[Any], like: ImageFile) -> None:
@@ -59,7 +53,7 @@ def write(path: Path, pixels: NDArray[Any], like: ImageFile) -> None:
     with path.open("wb") as file:
         file.write(SIGNATURE)
         _put(file, b"IHDR", header)
-        for name, data in like.native.kept if isinstance(like.native, Chunks) else _make_chunks(like.metadata):
+        for name, data in _make_chunks(like.metadata) if like.native is None else like.native:
             _put(file, name, data)
         packer = zlib.compressobj(6)
         for rows in _filter_rows(samples):
@@ -179,7 +173,7 @@ def _make_chunks(metadata: Metadata) -> Iterator[tuple[bytes, bytes]]:
         per_metre = [round(float(dots) / METRES_PER_INCH) for dots in metadata.dpi]
         yield b"pHYs", struct.pack(">IIB", *per_metre, 1)
     if metadata.exif:
-        yield b"eXIf", metadata.exif.removeprefix(b"Exif\0\0")
+        yield b"eXIf", metadata.exif.removeprefix(EXIF)
 
 
 def _put(file: BinaryIO, name: bytes, data: bytes) -> None:

@@ -76,16 +76,20 @@ def read(path: Path) -> ImageFile:
         page = series[0].keyframe
         metadata = _read_metadata(page)
         if _is_indirect(page, file):
-            pixels, colour = _read_converted(path, [one for part in series for one in part.pages])
+            pixels, colour = _read_converted(path, _pages_of(series))
             pixels = pixels.reshape(_shape_of(series)[: -1 if "S" in series[0].axes else None] + (3,) * colour)
-            return ImageFile(
-                path, pixels, colour, None, metadata._replace(icc=None) if page.photometric == INKS else metadata
-            )
+            metadata = metadata._replace(icc=None) if page.photometric == INKS else metadata
+            return ImageFile(path, pixels, colour, None, metadata)
         _check_page(series[0], page)
         _check_pages(path, series)
-        samples, axes = _read_pixels(path, file, series), _axes_of(series)
+        samples = _read_pixels(path, file, series)
+        axes = series[0].axes if len(series) == 1 else f"Q{series[0].axes}"
         brightness = _brightness(page, file, samples.shape[axes.index("S")] if "S" in axes else 1)
-        nodata = _nodata(page)
+        marker = _value(page, GDAL_NODATA)
+    try:
+        nodata = None if marker is None else float(marker)
+    except (TypeError, ValueError):
+        nodata = None
     samples = samples.astype(samples.dtype.newbyteorder("="), copy=False)
     inverted = page.photometric == MIN_IS_WHITE and samples.dtype.kind == "u"
     if inverted:
@@ -98,13 +102,15 @@ def read(path: Path) -> ImageFile:
     elif origin.sample_axis is not None:
         samples, colour, others = split_samples(np.moveaxis(samples, origin.sample_axis, -1), brightness or 1)
     pixels, missing = find_missing(samples, nodata)
-    return ImageFile(path, pixels, colour, others, metadata, origin, missing, _multiplied_by(page, others))
+    kinds = [] if others is None else [int(kind) for kind in page.extrasamples][: others.shape[-1]]
+    multiplied_by = kinds.index(MULTIPLIED) if MULTIPLIED in kinds else None
+    return ImageFile(path, pixels, colour, others, metadata, origin, missing, multiplied_by)
 
 
 def write(path: Path, pixels: NDArray[Any], like: ImageFile) -> None:
     """Write `pixels` into a copy of the TIFF that `like` came from, or else into a plain one."""
     samples = like.samples(pixels)
-    if not isinstance(like.native, Origin):
+    if like.native is None:
         _write_plain(path, samples, like)
         return
     origin, stamp, axis, inverted = like.native
@@ -168,24 +174,10 @@ def _brightness(page: Any, file: Any, samples: int) -> int | None:
     raise ImageFileError(f"its colours are {getattr(page.photometric, 'name', photometric)}; convert it to RGB or grey")
 
 
-def _multiplied_by(page: Any, others: NDArray[Any] | None) -> int | None:
-    """Which of the other samples the colours are multiplied by, if any."""
-    kinds = [int(kind) for kind in page.extrasamples][: 0 if others is None else others.shape[-1]]
-    return kinds.index(MULTIPLIED) if MULTIPLIED in kinds else None
-
-
 def _read_metadata(page: Any) -> Metadata:
     icc, turned = _value(page, ICC_PROFILE), _value(page, ORIENTATION)
     exif = exif_of(int(turned)) if isinstance(turned, int) else None
     return Metadata(icc if isinstance(icc, bytes) and is_profile(icc) else None, exif, _dots_per_inch(page))
-
-
-def _nodata(page: Any) -> float | None:
-    text = _value(page, GDAL_NODATA)
-    try:
-        return None if text is None else float(text)
-    except (TypeError, ValueError):
-        return None
 
 
 def _dots_per_inch(page: Any) -> tuple[float, float] | None:
@@ -215,18 +207,12 @@ def _write_plain(path: Path, samples: NDArray[Any], like: ImageFile) -> None:
     count = (samples.shape[-1] - (3 if like.colour else 1)) if several else 0
     tags: list[tuple[int, int, int, Any, bool]] = [(ICC_PROFILE, UNDEFINED, len(icc), icc, True)] if icc else []
     tags += [(ORIENTATION, SHORT, 1, turned, True)] if turned != 1 else []
+    alpha = ["assocalpha" if k == like.multiplied_by else "unassalpha" for k in range(count)] or None
     imwrite(
-        path,
-        samples,
-        photometric="rgb" if like.colour else "minisblack",
-        planarconfig="contig" if several else None,
-        extrasamples=["assocalpha" if k == like.multiplied_by else "unassalpha" for k in range(count)] or None,
-        resolution=like.metadata.dpi,
-        resolutionunit="INCH" if like.metadata.dpi else None,
-        extratags=tags,
-        software=False,
-        metadata=None,
-    )
+        path, samples, photometric="rgb" if like.colour else "minisblack", extrasamples=alpha,
+        planarconfig="contig" if several else None, extratags=tags, software=False, metadata=None,
+        resolution=like.metadata.dpi, resolutionunit="INCH" if like.metadata.dpi else None,
+    )  # fmt: skip
 
 
 def _find_series(file: Any) -> list[Any]:
@@ -239,10 +225,12 @@ def _find_series(file: Any) -> list[Any]:
         raise ImageFileError(f"it holds {len(series)} images of different kinds; save one per file")
     for one in series:
         if len(one.levels) > 1 or one.is_multifile or any(page is None for page in one.pages):
-            raise ImageFileError(
-                "it is a pyramid of sizes, lacks pages, or is one of several files; save it as one image"
-            )
+            raise ImageFileError("it is a pyramid of sizes, lacks pages, or is one of several files; save one image")
     return series
+
+
+def _pages_of(series: list[Any]) -> list[Any]:
+    return [page for one in series for page in one.pages]
 
 
 def _shape_of(series: list[Any]) -> tuple[int, ...]:
@@ -251,14 +239,9 @@ def _shape_of(series: list[Any]) -> tuple[int, ...]:
     return shape if len(series) == 1 else (len(series), *shape)
 
 
-def _axes_of(series: list[Any]) -> str:
-    """The axes of all series together."""
-    return str(series[0].axes) if len(series) == 1 else f"Q{series[0].axes}"
-
-
 def _read_pixels(path: Path, file: Any, series: list[Any]) -> NDArray[Any]:
     """All pixels of the series, in the shape of all together."""
-    pages = [page.aspage() for one in series for page in one.pages]
+    pages = [page.aspage() for page in _pages_of(series)]
     for page in pages:
         if page.shaped != pages[0].shaped or page.dtype != pages[0].dtype:
             raise ImageFileError("its pages differ in size or type; save one image per file")
@@ -312,25 +295,21 @@ def _replace_pixels(path: Path, samples: NDArray[Any]) -> None:
         if _shape_of(series) != samples.shape:
             raise ImageFileError(f"{path} has the shape {_shape_of(series)}, not {samples.shape}")
         stored = series[0].dtype.newbyteorder(file.byteorder)
-        pages = [page.aspage() for one in series for page in one.pages]
+        pages = [page.aspage() for page in _pages_of(series)]
         pieces = samples[None] if len(series) == 1 else samples
         if all(one.dataoffset is not None for one in series):  # in one piece each, nothing else in between
             places = [(one.dataoffset, piece.nbytes) for one, piece in zip(series, pieces, strict=True)]
             if not _overlap(places, pages, file.filehandle.size):
                 for (place, _), piece in zip(places, pieces, strict=True):
-                    _put(file.filehandle, place, piece, stored)
+                    file.filehandle.seek(place)
+                    for plane in piece.reshape(-1, *piece.shape[-2:]):
+                        file.filehandle.write(np.ascontiguousarray(plane, stored).tobytes())
                 return
         apart = samples.reshape(len(pages), -1)
         segments = [pair for page in pages for pair in zip(page.dataoffsets, page.databytecounts, strict=True)]
         in_place = not _overlap(segments, pages, file.filehandle.size)
         for page, plane in zip(pages, apart, strict=True):
             _replace_page(file, page, plane.reshape(page.shaped), stored, in_place=in_place)
-
-
-def _put(handle: Any, place: int, samples: NDArray[Any], stored: np.dtype[Any]) -> None:
-    handle.seek(place)
-    for plane in samples.reshape(-1, *samples.shape[-2:]):
-        handle.write(np.ascontiguousarray(plane, stored).tobytes())
 
 
 def _replace_page(file: Any, page: Any, samples: NDArray[Any], stored: np.dtype[Any], *, in_place: bool) -> None:
@@ -350,8 +329,10 @@ def _replace_page(file: Any, page: Any, samples: NDArray[Any], stored: np.dtype[
         handle.seek(offsets[number])
         handle.write(data)
     tags = page.tags
-    _overwrite(tags, STRIP_OFFSETS, TILE_OFFSETS, offsets, file)
-    _overwrite(tags, STRIP_LENGTHS, TILE_LENGTHS, lengths, file)
+    for strips, tiles, values in (STRIP_OFFSETS, TILE_OFFSETS, offsets), (STRIP_LENGTHS, TILE_LENGTHS, lengths):
+        tag = tags[strips] if strips in tags else tags[tiles]
+        if list(np.atleast_1d(tag.value)) != values:
+            tag.overwrite(values, dtype="Q" if file.is_bigtiff else "I")
     if packed and page.compression not in DEFLATES:
         tags[COMPRESSION].overwrite(DEFLATE)
     if PREDICTOR in tags and packed and not differences:
@@ -362,12 +343,6 @@ def _replace_page(file: Any, page: Any, samples: NDArray[Any], stored: np.dtype[
             tags[SUBSAMPLING].overwrite((1, 1))
         if REFERENCE_BLACK_WHITE in tags:
             tags[REFERENCE_BLACK_WHITE].overwrite((0, 1, 255, 1) * 3)
-
-
-def _overwrite(tags: Any, strips: int, tiles: int, values: list[int], file: Any) -> None:
-    tag = tags[strips] if strips in tags else tags[tiles]
-    if list(np.atleast_1d(tag.value)) != values:
-        tag.overwrite(values, dtype="Q" if file.is_bigtiff else "I")
 
 
 def _segments(page: Any, samples: NDArray[Any]) -> Iterator[NDArray[Any]]:
@@ -389,7 +364,7 @@ def _read_with_pillow(path: Path, series: list[Any]) -> NDArray[Any]:
     pages = []
     keyframe = series[0].keyframe
     with open_image(path, "TIFF", sample=keyframe.dtype.itemsize) as image, silence_stderr():
-        for page in (page for one in series for page in one.pages):
+        for page in _pages_of(series):
             image.seek(page.index)
             pixels = np.asarray(image)
             if pixels.dtype.newbyteorder("=") != keyframe.dtype.newbyteorder("="):
