@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from heatprior.cli.batches import show_progress
+from heatprior.cli.batches import say, show_progress
 from heatprior.errors import HeatpriorError, InvalidInputError
 from paper import RECORDS
 from paper.claims import items as claims
@@ -62,9 +62,9 @@ def make(folder: Path, bench: Bench, only: list[str], retrain: bool, force: bool
     items = claims.chosen(only)
     if retrain:
         wanted = sorted({name for item in items for name in item.priors})
-        with show_progress(len(wanted)) as (progress, say):
+        with show_progress(len(wanted)) as progress:
             bench.priors = retrained(folder / "priors", bench, wanted, again=force, progress=progress, report=say)
-    with show_progress(len(items)) as (progress, say):
+    with show_progress(len(items)) as progress:
 
         def report(record: Mapping[str, Any], kept: bool) -> None:
             say(line(record, kept))

@@ -13,7 +13,7 @@ from synthetic import folder_of_images
 
 import heatprior as hp
 from heatprior.cli import application
-from heatprior.cli.batches import NoiseKind
+from heatprior.cli.batches import NOISES
 from heatprior.noise.estimation import KINDS
 from heatprior.presets import PRESETS
 
@@ -25,7 +25,7 @@ def test_command_line_and_page_have_the_presets_of_the_table():
     select = re.search(r'<select id="quality">(.*?)</select>', page, re.DOTALL)
     assert select is not None
     assert re.findall(r'value="(\w+)"', select[1]) == list(PRESETS)
-    assert [kind.value for kind in NoiseKind] == ["auto", *KINDS]
+    assert list(NOISES) == ["auto", *KINDS]
 
 
 @pytest.mark.parametrize(("arguments", "quality"), [([], "default"), (["--quality", "fast"], "fast")])

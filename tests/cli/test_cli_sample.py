@@ -76,7 +76,7 @@ def test_draws_by_langevin_dynamics(run: Run, folder: Path):
 @pytest.mark.parametrize("make", [convolutional_prior, wavelet_prior])
 def test_the_bar_moves_within_a_noise_level(run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch, make: Any):
     told: list[float] = []
-    monkeypatch.setattr("heatprior.cli.priors.show_progress", lambda count: nullcontext((told.append, print)))  # noqa: ARG005
+    monkeypatch.setattr("heatprior.cli.priors.show_progress", lambda count: nullcontext(told.append))  # noqa: ARG005
     make(1, 2).save("whole.safetensors")
     assert run("sample", "whole.safetensors", "--size", "4x6", "--sigma", 5, "--sigma", 2, "-o", "images.npy").code == 0
     assert (folder / "images.npy").exists()
@@ -115,8 +115,8 @@ def test_force_replaces(run: Run, folder: Path):
         ("wavelet-density --size 12 -o new.png", "such as 128x128"),
         ("wavelet-density --size 0x12 -o new.png", "such as 128x128"),
         ("wavelet-density --size 12x9999 -o new.png", "such as 128x128"),
-        ("-o new.gif", ".png, .pdf, .svg or .npy"),
-        ("-o new", ".png, .pdf, .svg or .npy"),
+        ("-o new.gif", ".png, .pdf, .svg, .npy"),
+        ("-o new", ".png, .pdf, .svg, .npy"),
         ("-o old.png", "--force"),
         ("-o missing/new.png", "create the folder first"),
         ("-o notes.txt/new.png", "create the folder first"),

@@ -12,7 +12,7 @@ import zarr
 from small_stores import SIGMA, by_planes, everything_but_chunks, ome_zarr, pixels
 
 import heatprior as hp
-from heatprior.cli.denoise import Bar
+from heatprior.cli.denoise import show_blocks
 from heatprior.large import files
 from heatprior.large.files import denoise_store
 from heatprior.large.stores import shrink
@@ -141,10 +141,10 @@ def test_progress_says_how_fast_it_goes_and_how_long_it_takes_still(monkeypatch)
             return True
 
     monkeypatch.setattr(sys, "stderr", Terminal())
-    with Bar() as bar:
-        bar.show(300, 1000)  # by an earlier run
+    with show_blocks() as report:
+        report(300, 1000)  # by an earlier run
         time.sleep(0.2)
-        bar.show(310, 1000)
+        report(310, 1000)
         said = sys.stderr.getvalue()
     assert re.search(r"31 %\|.*310/1000 blocks, +[\d.]+ blocks/s, \d\d:\d\d to go", said)
     rate = float(re.search(r"([\d.]+) blocks/s", said).group(1))

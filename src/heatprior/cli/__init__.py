@@ -13,7 +13,6 @@ import re
 import sys
 import warnings
 from collections.abc import Sequence
-from enum import Enum
 from functools import cache, partial
 from importlib import import_module
 from pathlib import Path
@@ -63,27 +62,21 @@ class NotPlainError(Exception):
     """A value that is left to typer."""
 
 
-class QuickCommand(TyperCommand):
-    """A command whose options take their plain values at once."""
+def _quicken(kind: Any) -> Any:
+    """A kind of command whose options, that for help among them, take their plain values at once.
 
-    def get_params(self, ctx: Any) -> list[Any]:
-        """All options, that for help among them."""
-        return [_speed_up(parameter) for parameter in super().get_params(ctx)]
+    typer's own method is called only if need be; older releases do without pydantic.
+    """
 
+    class Quick(kind):  # type: ignore[misc]
+        def get_params(self, ctx: Any) -> list[Any]:
+            found: list[Any] = super().get_params(ctx)
+            for parameter in found:
+                if hasattr(parameter, "type_descriptor"):
+                    vars(parameter)["process_value"] = partial(_process_value, parameter)
+            return found
 
-class QuickGroup(TyperGroup):
-    """What the commands belong to."""
-
-    def get_params(self, ctx: Any) -> list[Any]:
-        """Its options, that for help among them."""
-        return [_speed_up(parameter) for parameter in super().get_params(ctx)]
-
-
-def _speed_up(parameter: Any) -> Any:
-    """The option, by which typer's own method is called only if need be; older releases do without pydantic."""
-    if hasattr(parameter, "type_descriptor"):
-        vars(parameter)["process_value"] = partial(_process_value, parameter)
-    return parameter
+    return Quick
 
 
 def _process_value(parameter: Any, context: Any, value: Any) -> Any:
@@ -110,10 +103,6 @@ def _one(kind: Any, limits: Any, value: Any) -> Any:
         return value
     if kind is Path and isinstance(value, str):
         return _path(limits, value)
-    if isinstance(kind, type) and issubclass(kind, Enum):
-        for choice in kind:
-            if value is choice or value == choice.value:
-                return choice
     if kind is int or kind is float:
         return _number(kind, limits, value)
     raise NotPlainError
@@ -160,7 +149,7 @@ def application(commands: tuple[str, ...] = tuple(COMMANDS)) -> typer.Typer:
     """The command line with all commands, or with some: a run needs one, and describing the others takes time."""
     app = typer.Typer(
         name="heatprior",
-        cls=QuickGroup,
+        cls=_quicken(TyperGroup),
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
         add_completion=False,
@@ -169,7 +158,7 @@ def application(commands: tuple[str, ...] = tuple(COMMANDS)) -> typer.Typer:
     app.callback(invoke_without_command=True, epilog=EXAMPLES)(heatprior)
     for name in commands:
         module = import_module(f"heatprior.cli.{COMMANDS[name]}")
-        app.command(epilog=module.EXAMPLES[name], cls=QuickCommand)(getattr(module, name))
+        app.command(epilog=module.EXAMPLES[name], cls=_quicken(TyperCommand))(getattr(module, name))
     return app
 
 

@@ -6,102 +6,91 @@ import math
 import os
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from enum import StrEnum
-from functools import cache, partial
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from functools import cache
+from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_type_hints
 
 import typer
 
 from heatprior.errors import HeatpriorError, InvalidInputError, OutputFileError
 from heatprior.files import discard_unfinished, keep_apart, location, make_folder
-from heatprior.presets import DEFAULT, PRESETS
+from heatprior.presets import PRESETS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from heatprior.kernels.patches import Progress
 
 SOME_FAILED = 1
 COMPILING = "heatprior: compiling once for this processor, about half a minute"
 
 Inputs = Annotated[
-    list[Path],
-    typer.Argument(
-        metavar="INPUT",
-        readable=False,  # an unreadable file is reported like any other bad one
-        help="Image files, or folders of them.",
-    ),
+    list[Path],  # an unreadable file is reported like any other bad one
+    typer.Argument(metavar="INPUT", readable=False, help="Image files, or folders of them."),
 ]
-Output = Annotated[
-    Path | None,
-    typer.Option(
-        "--output",
-        "-o",
-        metavar="OUT",
-        help="Output file; a folder if there are several inputs.  [default: beside the input: photo-RESULT.png]",
-    ),
-]
-Sigma = Annotated[
-    str | None,
-    typer.Option(
-        metavar="S",
-        help="Standard deviation of the noise, in the units of the image: a number, or a file (.npy, .tif) with one "
-        "per pixel.  [default: estimated; inpaint: none]",
-    ),
-]
-PriorName = Annotated[
-    str,
-    typer.Option(
-        metavar="PRIOR",
-        help="Name of a shipped prior, or path of a prior file.",
-    ),
-]
-White = Annotated[
-    float | None,
-    typer.Option(metavar="W", help="Value of full scale, such as 4095.  [default: by type, or estimated]"),
-]
-Force = Annotated[
-    bool | None,
-    typer.Option(
-        "--force/--skip-existing",
-        help="Replace existing outputs, never an input; or skip images whose output exists, as after an interruption.",
-    ),
-]
-
-Work = Callable[
-    ["Job", Callable[[float], None]], str
-]  # a job, a callback for the fraction done → a line that says what was done
+OUTPUT = "Output file; a folder if there are several inputs.  [default: beside the input: photo-RESULT.png]"
+Output = Annotated[Path | None, typer.Option("--output", "-o", metavar="OUT", help=OUTPUT)]
+SIGMA = (
+    "Standard deviation of the noise, in the units of the image: a number, or a file (.npy, .tif) with one per pixel.  "
+    "[default: estimated; inpaint: none]"
+)
+Sigma = Annotated[str | None, typer.Option(metavar="S", help=SIGMA)]
+PRIOR = "Name of a shipped prior, or path of a prior file."
+PriorName = Annotated[str, typer.Option(metavar="PRIOR", help=PRIOR)]
+OwnPrior = Annotated[str | None, typer.Option(metavar="PRIOR", help=f"{PRIOR}  [default: that of the quality]")]
+WHITE = "Value of full scale, such as 4095.  [default: by type, or estimated]"
+White = Annotated[float | None, typer.Option(metavar="W", help=WHITE)]
+FORCE = "Replace existing outputs, never an input; or skip images whose output exists, as after an interruption."
+Force = Annotated[bool | None, typer.Option("--force/--skip-existing", help=FORCE)]
+Replace = Annotated[bool, typer.Option("--force", help="Replace existing outputs; never an input.")]
+NOISES = ("auto", "constant", "affine", "map", "camera")  # what may be estimated
 
 
-if TYPE_CHECKING:
+def choice(*names: str, help: str, flags: Sequence[str] = ()) -> Any:  # noqa: A002 (as typer calls it)
+    """An option whose value is one of these names."""
 
-    class Quality(StrEnum):
-        """What `--quality` may be."""
+    def check(value: str | None) -> str | None:
+        if value not in (None, *names):
+            raise typer.BadParameter(f"{value!r} is not one of {', '.join(map(repr, names))}.")
+        return value
 
-        default = DEFAULT
-
-else:
-    Quality = StrEnum("Quality", list(PRESETS))
-
-
-class NoiseKind(StrEnum):
-    """What `--noise` may be."""
-
-    auto = "auto"
-    constant = "constant"
-    affine = "affine"
-    map = "map"
-    camera = "camera"
+    return typer.Option(*flags, metavar=f"<{'|'.join(names)}>", callback=check, help=help)
 
 
-QualityOption = Annotated[
-    Quality,
-    typer.Option(
-        "--quality",
-        help="; ".join(f"{name}: {preset.words}" for name, preset in PRESETS.items() if preset.words) + ".",
-    ),
-]
+QUALITIES = "; ".join(f"{name}: {preset.words}" for name, preset in PRESETS.items() if preset.words)
+Quality = Annotated[str, choice(*PRESETS, help=f"{QUALITIES}.")]
+
+
+def spread_options(
+    name: str, options: Mapping[str, tuple[Any, Any]], gather: Callable[..., Any]
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Decorate a function as a command that has `options` in place of its parameter `name`.
+
+    They are given by their annotations, as typer reads them, and defaults; `gather` makes the argument of their values.
+    """
+    spread = [
+        Parameter(option, Parameter.KEYWORD_ONLY, annotation=kind, default=default)
+        for option, (kind, default) in options.items()
+    ]
+
+    def decorate(own: Callable[..., None]) -> Callable[..., None]:
+        hints = get_type_hints(own, include_extras=True)
+        parameters: list[Parameter] = []
+        for each in signature(own).parameters.values():
+            parameters += spread if each.name == name else [each.replace(annotation=hints[each.name])]
+
+        def command(**values: Any) -> None:
+            own(**{name: gather(**{option: values.pop(option) for option in options})}, **values)
+
+        command.__name__, command.__doc__ = own.__name__, own.__doc__
+        command.__annotations__ = {each.name: each.annotation for each in parameters}
+        command.__dict__["__signature__"] = Signature(parameters)
+        return command
+
+    return decorate
 
 
 class Job(NamedTuple):
@@ -132,22 +121,18 @@ def plan_jobs(inputs: Sequence[Path], output: Path | None, done: str) -> Plan:
         places = [given if given.name not in ("", "..") else given.resolve() for given in inputs]
         beside = [place.with_name(name_result(place.name, done)) for place in places]
         plans = [plan_jobs([given], target, done) for given, target in zip(inputs, beside, strict=True)]
-        if len(plans) == 1:
-            return plans[0]
-        return Plan(
-            [j for plan in plans for j in plan.jobs], [f for plan in plans for f in plan.failures], single=False
-        )
+        return Plan([job for plan in plans for job in plan.jobs], [], single=len(plans) == 1 and plans[0].single)
     if len(inputs) == 1 and not inputs[0].is_dir():
         target = output / inputs[0].name if output.is_dir() else output
         return Plan([Job(inputs[0], target)], [], single=True)
-    if os.path.lexists(output) and not output.is_dir():
-        raise OutputFileError(f"cannot write to {output}: it is a file; several images need a folder")
-    if output.suffix.lower() in SUFFIXES and not output.is_dir():
-        raise OutputFileError(
-            f"cannot write several images to {output}, the name of one file; give a folder, such as -o {output.stem}"
-        )
-    if not output.is_dir() and not output.absolute().parent.is_dir():
-        raise OutputFileError(f"cannot make the folder {output}: {output.parent} does not exist; create it first")
+    if not output.is_dir():
+        if os.path.lexists(output):
+            raise OutputFileError(f"cannot write to {output}: it is a file; several images need a folder")
+        if output.suffix.lower() in SUFFIXES:
+            advice = f"give a folder, such as -o {output.stem}"
+            raise OutputFileError(f"cannot write several images to {output}, the name of one file; {advice}")
+        if not output.absolute().parent.is_dir():
+            raise OutputFileError(f"cannot make the folder {output}: {output.parent} does not exist; create it first")
     keep_apart([output], [given for given in inputs if given.is_dir()])
     jobs, failures = [], []
     for given in inputs:
@@ -155,13 +140,11 @@ def plan_jobs(inputs: Sequence[Path], output: Path | None, done: str) -> Plan:
             jobs.append(Job(given, output / given.name))
             continue
         try:
-            found = folder_files(given)
+            jobs += [Job(path, output / path.relative_to(given)) for path in folder_files(given)]
         except InvalidInputError as error:
             if len(inputs) == 1:
                 raise
             failures.append(str(error))
-            continue
-        jobs += [Job(path, output / path.relative_to(given)) for path in found]
     return Plan(jobs, failures, single=False)
 
 
@@ -194,42 +177,26 @@ def check_targets(todo: Plan, extras: Iterable[Path], protected: Iterable[Path],
     """
     written = [*(job.target for job in todo.jobs), *extras]
     keep_apart(written, [*(job.source for job in todo.jobs), *protected])
-    existing = []
     taken: set[Path] = set()
     for target in written:
         if (place := location(target)) in taken:
             raise OutputFileError(f"{target} would be written twice, by inputs of the same name; denoise them apart")
         taken.add(place)
-        if os.path.lexists(target) and not target.is_dir() and not force:
-            existing.append(target)
+    existing = [target for target in written if os.path.lexists(target) and not target.is_dir() and not force]
     if len(existing) > 1:
         raise OutputFileError(
             f"{len(existing)} of {len(written)} outputs exist already, such as {existing[0]}; choose another place or "
             "add --force to replace them"
         )
     for target in written:
-        if todo.single or target.parent.is_dir():
+        folder = target.parent
+        if todo.single or folder.is_dir():
             check_output(target, force=force)
-        else:
-            _check_new_folder(target.parent)
-
-
-def remove_empty(folder: Path) -> None:
-    """Remove a folder made for results if none came, with the empty folders in it."""
-    for place, _, _ in os.walk(folder, topdown=False):
-        try:
-            os.rmdir(place)  # noqa: PTH106 (which only an empty folder lets happen)
-        except OSError:
             continue
-
-
-def _check_new_folder(folder: Path) -> None:
-    """Refuse a folder that could not be created."""
-    above = next(parent for parent in folder.absolute().parents if os.path.lexists(parent))
-    if not above.is_dir():
-        raise OutputFileError(f"cannot make the folder {folder}: {above} is a file; choose another place")
-    if not os.access(above, os.W_OK):
-        raise OutputFileError(f"cannot make the folder {folder}: {above} is not writable; choose another place")
+        above = next(parent for parent in folder.absolute().parents if os.path.lexists(parent))
+        if not (above.is_dir() and os.access(above, os.W_OK)):
+            what = "not writable" if above.is_dir() else "a file"
+            raise OutputFileError(f"cannot make the folder {folder}: {above} is {what}; choose another place")
 
 
 def check_output(path: Path, *, force: bool) -> None:
@@ -245,6 +212,24 @@ def check_output(path: Path, *, force: bool) -> None:
         raise OutputFileError(f"{path} exists already; choose another name or add --force to replace it")
 
 
+def check_named(
+    *written: tuple[Path | None, Sequence[str]], read: Iterable[Path] = (), prior: str, force: bool
+) -> None:
+    """Refuse, before any work, outputs (None: there is none) that lack a suffix of theirs or meet what is read."""
+    outputs = []
+    for path, suffixes in written:
+        if path is None:
+            continue
+        if path.suffix.lower() not in suffixes:
+            raise OutputFileError(f"cannot write {path}: it must be a name that ends in {', '.join(suffixes)}")
+        outputs.append(path)
+    keep_apart(outputs, [*read, *filter(Path.is_file, [Path(prior)])])
+    if len({location(path) for path in outputs}) < len(outputs):
+        raise OutputFileError(f"cannot write {outputs[0]} twice; give each output a name of its own")
+    for path in outputs:
+        check_output(path, force=force)
+
+
 def prepare(
     inputs: list[Path],
     output: Path | None,
@@ -254,8 +239,8 @@ def prepare(
     read: Iterable[str | Path | None],
     force: bool | None,
     beside: Callable[[Job], Path] | None = None,
-) -> Plan | None:
-    """Plan the jobs and refuse unsafe ones; None if nothing is left to do. `done` names results without an output.
+) -> Plan:
+    """Plan the jobs and refuse unsafe ones. `done` names results without an output.
 
     `read` may name files that are read and must not be overwritten; `force` says what of outputs that exist: replaced,
     left out (False), or refused (None); `beside` is where a job writes a second file.
@@ -265,7 +250,7 @@ def prepare(
         todo = skip_finished(todo)
         if not todo.jobs and not todo.failures:
             typer.echo("nothing left to do: every output exists")
-            return None
+            raise typer.Exit
     extras = [picture_beside(job.target) for job in todo.jobs] if compare else []
     if beside is not None:
         extras += [beside(job) for job in todo.jobs]
@@ -274,46 +259,48 @@ def prepare(
     return todo
 
 
-def run_jobs(todo: Plan, work: Work, output: Path | None) -> None:
-    """Run the only job, or all: failures are reported, the others go on, and the exit code is then 1."""
-    if todo.single:
-        with show_progress(1) as (progress, say):
-            say(work(todo.jobs[0], progress))
-        return
-    for reason in todo.failures:
-        typer.echo(f"heatprior: error: {reason}", err=True)
-    failures = todo.failures + _run_all(todo.jobs, work, output)
-    if failures:
+def run_jobs(todo: Plan, output: Path | None) -> Iterator[tuple[Job, AbstractContextManager[Progress]]]:
+    """Each job, with a block to do it in, which gives its progress; where the block fails, the other jobs go on.
+
+    Failures are reported and the exit code is then 1, but the failure of a single job is raised.
+    """
+    failures = list(todo.failures)
+    for reason in failures:
+        report_error(reason)
+    folders = [output] if output is not None else list(dict.fromkeys(job.target.parent for job in todo.jobs))
+    made = [folder for folder in folders if not (todo.single or folder.is_dir())]
+
+    @contextmanager
+    def attempt(job: Job, number: int) -> Iterator[Progress]:
+        try:
+            make_folder(job.target.parent)
+            yield lambda fraction: progress(number + fraction)
+        except (HeatpriorError, MemoryError) as error:
+            if todo.single:
+                raise
+            reason = str(error) or "not enough memory"
+            failures.append(reason if str(job.source) in reason else f"{job.source}: {reason}")
+            report_error(failures[-1])
+
+    try:
+        with show_progress(len(todo.jobs)) as progress:
+            for number, job in enumerate(todo.jobs):
+                yield job, attempt(job, number)
+    finally:
+        for folder in made:  # which stay if anything is in them
+            remove_empty(folder)
+    if failures and not todo.single:
         typer.echo(f"heatprior: {len(failures)} of {len(todo.jobs) + len(todo.failures)} failed, see above", err=True)
         raise typer.Exit(SOME_FAILED)
 
 
-def _run_all(jobs: list[Job], work: Work, output: Path | None) -> list[str]:
-    """Run all jobs; report and return the failures."""
-    failures = []
-    made = [folder for folder in _folders_to_make(jobs, output) if not folder.is_dir()]
-    try:
-        with show_progress(len(jobs)) as (progress, say):
-            for number, job in enumerate(jobs):
-                try:
-                    make_folder(job.target.parent)
-                    say(work(job, partial(_advance, progress, number)))
-                except (HeatpriorError, MemoryError) as error:
-                    reason = str(error) or "not enough memory"
-                    failures.append(reason if str(job.source) in reason else f"{job.source}: {reason}")
-                    say(f"heatprior: error: {' '.join(failures[-1].split())}", err=True)
-    finally:
-        for folder in made:
-            remove_empty(folder)
-    return failures
-
-
-def _folders_to_make(jobs: list[Job], output: Path | None) -> list[Path]:
-    return [output] if output is not None else list(dict.fromkeys(job.target.parent for job in jobs))
-
-
-def _advance(progress: Callable[[float], None], done: int, fraction: float) -> None:
-    progress(done + fraction)
+def remove_empty(folder: Path) -> None:
+    """Remove a folder if it is empty but for empty folders, and these in any case."""
+    for place, _, _ in os.walk(folder, topdown=False):
+        try:
+            os.rmdir(place)  # noqa: PTH106 (which only an empty folder lets happen)
+        except OSError:
+            continue
 
 
 def read_sigma(sigma: str | None) -> float | NDArray[Any] | None:
@@ -345,20 +332,25 @@ def picture_beside(target: Path) -> Path:
 
 
 @contextmanager
-def show_progress(count: int) -> Iterator[tuple[Callable[[float], None], Callable[..., None]]]:
-    """A progress bar on a terminal; yields a function that sets how many images are done, and one that prints lines."""
+def show_progress(count: int) -> Iterator[Callable[[float], None]]:
+    """A progress bar on a terminal; yields a function that sets how many images are done."""
     from tqdm import tqdm
 
     shape = "{percentage:3.0f} %|{bar}| {elapsed}, {remaining} to go"
     with tqdm(total=count, leave=False, disable=None, bar_format=shape) as bar:
+        yield lambda done: bar.update(done - bar.n)
 
-        def progress(done: float) -> None:
-            bar.update(done - bar.n)
 
-        def say(line: str, *, err: bool = False) -> None:
-            tqdm.write(line, file=sys.stderr if err else sys.stdout)
+def say(line: str, *, err: bool = False) -> None:
+    """Print a line, above the progress bar if there is one."""
+    from tqdm import tqdm
 
-        yield progress, say
+    tqdm.write(line, file=sys.stderr if err else sys.stdout)
+
+
+def report_error(error: object) -> None:
+    """Say in one line why a file was left out; the others go on."""
+    say(f"heatprior: error: {' '.join(str(error).split())}", err=True)
 
 
 @contextmanager
@@ -384,9 +376,9 @@ def announce_compiling() -> None:
 
     said: list[None] = []
 
-    def say() -> None:
+    def announce() -> None:
         if not said:
             said.append(None)
             typer.echo(COMPILING, err=True)
 
-    on_compiling(say)
+    on_compiling(announce)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
 from itertools import chain
@@ -14,13 +15,13 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from heatprior.cli.batches import (
+    NOISES,
     Force,
     Inputs,
     Job,
-    NoiseKind,
     Output,
+    OwnPrior,
     Quality,
-    QualityOption,
     Sigma,
     White,
     announce_compiling,
@@ -32,10 +33,11 @@ from heatprior.cli.batches import (
     read_sigma,
     report_warning,
     run_jobs,
+    say,
 )
 from heatprior.errors import InvalidInputError
 from heatprior.files import make_folder
-from heatprior.presets import PRESETS
+from heatprior.presets import DEFAULT, PRESETS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -83,20 +85,13 @@ def denoise(
         ),
     ] = "auto",
     keep_outliers: Annotated[
-        bool,
-        typer.Option("--keep-outliers", help="Keep hot and dead pixels, as for stars that are one pixel."),
+        bool, typer.Option("--keep-outliers", help="Keep hot and dead pixels, as for stars that are one pixel.")
     ] = False,
     strength: Annotated[
         float, typer.Option(metavar="F", help="Factor on the noise level found: 0.5 keeps more grain, 2 is smoother.")
     ] = 1.0,
-    quality: QualityOption = Quality.default,
-    prior: Annotated[
-        str | None,
-        typer.Option(
-            metavar="PRIOR",
-            help="Name of a shipped prior, or path of a prior file.  [default: that of the quality]",
-        ),
-    ] = None,
+    quality: Quality = DEFAULT,
+    prior: OwnPrior = None,
     white: White = None,
     error: Annotated[
         Path | None,
@@ -143,7 +138,7 @@ def denoise(
             f"--quality {quality}": not PRESETS[quality].is_local,
         }
         named = str(Path(prior).absolute()) if prior and Path(prior).is_file() else prior  # workers may be elsewhere
-        settings = Settings(quality=quality.value, prior=named, white=white, keep_outliers=keep_outliers)
+        settings = Settings(quality=quality, prior=named, white=white, keep_outliers=keep_outliers)
         _denoise_store(inputs, output, settings, sigma=sigma, workers=workers, force=bool(force), others=others)
         return
     if workers is not None:
@@ -161,12 +156,13 @@ def denoise(
     todo = prepare(
         inputs, output, done="denoised", compare=compare, read=(sigma, prior, noise), force=force, beside=place,
     )  # fmt: skip
-    if todo is None:
-        return
     announce_compiling()
     chosen = None if prior is None else load(prior)
-    settings = Settings(kind, quality.value, chosen, white=white, strength=strength, keep_outliers=keep_outliers)
-    run_jobs(todo, partial(denoise_file, request=Request(level, settings, compare, place)), output)
+    settings = Settings(kind, quality, chosen, white=white, strength=strength, keep_outliers=keep_outliers)
+    request = Request(level, settings, compare, place)
+    for job, attempt in run_jobs(todo, output):
+        with attempt as progress:
+            say(denoise_file(job, progress, request))
 
 
 def _read_noise(noise: str) -> str | NoiseProfile | PoissonGaussian:
@@ -174,8 +170,7 @@ def _read_noise(noise: str) -> str | NoiseProfile | PoissonGaussian:
     from heatprior.noise.profiles import NoiseProfile
     from heatprior.noise.stabilisation import PoissonGaussian
 
-    kinds = [kind.value for kind in NoiseKind]
-    if noise in kinds:
+    if noise in NOISES:
         return noise
     if noise[:1].isdigit() and not Path(noise).exists():
         try:
@@ -184,7 +179,7 @@ def _read_noise(noise: str) -> str | NoiseProfile | PoissonGaussian:
             raise typer.BadParameter(f"--noise is {noise!r}; expected GAIN,READ,BLACK, such as 0.5,3,100") from error
     if not Path(noise).suffix:
         raise typer.BadParameter(
-            f"--noise is {noise!r}; expected {', '.join(kinds)}, a noise profile (.json), or GAIN,READ,BLACK"
+            f"--noise is {noise!r}; expected {', '.join(NOISES)}, a noise profile (.json), or GAIN,READ,BLACK"
         )
     return NoiseProfile.load(Path(noise))
 
@@ -208,7 +203,7 @@ class Result(NamedTuple):
     predicted: PredictedPsnr | None = None
 
 
-def denoise_file(job: Job, progress: Progress | None, request: Request) -> str:
+def denoise_file(job: Job, progress: Progress, request: Request) -> str:
     """Read, denoise and write one image; returns a line that says what was done."""
     from heatprior.images import check_writable, read_image, write_image
     from heatprior.restoration.denoising import plan
@@ -224,8 +219,8 @@ def denoise_file(job: Job, progress: Progress | None, request: Request) -> str:
             settings = replace(request.settings, channel_axis=image.channel_axis)
             sigma = image.sigma if request.sigma is None and settings.noise == "auto" else request.sigma
             if request.error is None:
-                made, progress = plan(image.values(), sigma, settings, progress)
-                result = Result(made.denoise(progress=progress), made.report, made.defects)
+                made, rest = plan(image.values(), sigma, settings, progress)
+                result = Result(made.denoise(progress=rest), made.report, made.defects)
             else:
                 found = denoise_with_error(image.values(), sigma, settings, progress)
                 result = Result(found.pixels, found.noise, found.defects, found.error, found.predicted)
@@ -264,7 +259,7 @@ def _surprise(image: ImageFile, result: Result, request: Request) -> Surprise | 
     level = request.sigma if result.noise is None else result.noise.sigma
     if level is None or (result.noise is not None and {"camera", "none"} & set(result.noise.models)):
         return None
-    pixels = image.values()[_middle(image)]
+    pixels = image.values()[image.middle]
     grey, spread = (pixels.mean(axis=-1), 3.0**-0.5) if image.colour else (pixels, 1.0)
     try:
         return surprise(grey, float(np.median(level)) * spread, white=request.settings.white)
@@ -308,15 +303,9 @@ def _draw(image: ImageFile, result: Result, likeness: NDArray[Any] | None, path:
     """Draw the comparison; of a stack, of the middle image."""
     from heatprior.pictures.panels import draw_denoising
 
-    middle = _middle(image)
-    error = None if result.error is None else result.error[middle]
-    draw_denoising(image.pixels[middle], result.pixels[middle], path, error=error, likeness=likeness)
-
-
-def _middle(image: ImageFile) -> tuple[int, ...]:
-    """The index of the middle image of a stack."""
-    frame = 3 if image.colour else 2
-    return tuple(count // 2 for count in image.pixels.shape[: image.pixels.ndim - frame])
+    error = None if result.error is None else result.error[image.middle]
+    noisy, clean = image.pixels[image.middle], result.pixels[image.middle]
+    draw_denoising(noisy, clean, path, error=error, likeness=likeness)
 
 
 def _is_store(inputs: Sequence[Path], output: Path | None) -> bool:
@@ -351,10 +340,10 @@ def _denoise_store(
     announce_compiling()
     scheduler, processes = _parse_workers(workers)
     start = time.perf_counter()
-    with Bar() as bar:
+    with show_blocks() as report:
         done = denoise_store(
             inputs[0], output, settings, _parse_sigma(sigma), scheduler=scheduler, workers=processes, force=force,
-            report=bar.show, shown=lambda address: typer.echo(f"dask dashboard: {address}", err=True),
+            report=report, shown=lambda address: typer.echo(f"dask dashboard: {address}", err=True),
         )  # fmt: skip
     seconds = time.perf_counter() - start
     levels = "; ".join(
@@ -388,22 +377,19 @@ def _parse_workers(workers: str | None) -> tuple[str | None, int | None]:
     )
 
 
-class Bar:
-    """A progress bar of blocks on a terminal."""
+@contextmanager
+def show_blocks() -> Iterator[Callable[[int, int], None]]:
+    """A progress bar of blocks on a terminal; yields a function that sets how many of how many are done."""
+    from tqdm import tqdm
 
-    def __enter__(self) -> Bar:
-        self._bar: Any = None
-        return self
+    shape = "{percentage:3.0f} %|{bar}| {n_fmt}/{total_fmt} blocks, {rate_fmt}, {remaining} to go"
+    with ExitStack() as shown:
+        bars: list[Any] = []
 
-    def __exit__(self, *_: object) -> None:
-        if self._bar is not None:
-            self._bar.close()
+        def report(done: int, count: int) -> None:
+            if not bars:  # what an earlier run did does not count as speed
+                bar = tqdm(total=count, initial=done, leave=False, disable=None, unit=" blocks", bar_format=shape)
+                bars.append(shown.enter_context(bar))
+            bars[0].update(done - bars[0].n)
 
-    def show(self, done: int, count: int) -> None:
-        """Draw the bar; what an earlier run did does not count as speed."""
-        from tqdm import tqdm
-
-        if self._bar is None:
-            shape = "{percentage:3.0f} %|{bar}| {n_fmt}/{total_fmt} blocks, {rate_fmt}, {remaining} to go"
-            self._bar = tqdm(total=count, initial=done, leave=False, disable=None, unit=" blocks", bar_format=shape)
-        self._bar.update(done - self._bar.n)
+        yield report

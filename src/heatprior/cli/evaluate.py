@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from heatprior.cli.batches import SOME_FAILED, Quality, QualityOption, announce_compiling, check_output
+from heatprior.cli.batches import SOME_FAILED, OwnPrior, Quality, Replace, announce_compiling, check_named, report_error
+from heatprior.presets import DEFAULT
 
 if TYPE_CHECKING:
     from heatprior.restoration.evaluation import Summary
@@ -36,14 +37,8 @@ def evaluate(
             "and 100 of 255]",
         ),
     ] = None,
-    quality: QualityOption = Quality.default,
-    prior: Annotated[
-        str | None,
-        typer.Option(
-            metavar="PRIOR",
-            help="Name of a shipped prior, or path of a prior file.  [default: that of the quality]",
-        ),
-    ] = None,
+    quality: Quality = DEFAULT,
+    prior: OwnPrior = None,
     steps: Annotated[
         int | None,
         typer.Option(metavar="1", min=1, max=1, help="One step of empirical Bayes at one scale, as in the paper."),
@@ -55,7 +50,7 @@ def evaluate(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="JSON", help="Write all figures to this file.")
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace the output if it exists.")] = False,
+    force: Replace = False,
 ) -> None:
     """Measure denoising on clean images.
 
@@ -67,22 +62,16 @@ def evaluate(
     from heatprior import denoise, load
     from heatprior.data.datasets import folder_files
     from heatprior.data.trials import FIRST_SEED
-    from heatprior.errors import HeatpriorError, InvalidInputError, OutputFileError
-    from heatprior.files import keep_apart
+    from heatprior.errors import HeatpriorError, InvalidInputError
     from heatprior.records import write_record
     from heatprior.restoration.denoising import choose_prior
     from heatprior.restoration.evaluation import evaluate as measure
     from heatprior.restoration.evaluation import summarise
 
-    prior = prior or choose_prior(quality.value)
-    if output is not None:
-        if output.suffix.lower() != ".json":
-            raise OutputFileError(f"cannot write {output}: it must be a name that ends in .json")
-        check_output(output, force=force)
+    prior = prior or choose_prior(quality)
     found = folder_files(images)
     files = found[:limit]
-    if output is not None:
-        keep_apart([output], [*found, images, *filter(Path.is_file, [Path(prior)])])
+    check_named((output, [".json"]), read=[*found, images], prior=prior, force=force)
     announce_compiling()
     model = load(prior)
     unit = 1.0 if sigma is None else GREY_LEVELS / _full_scale(files)  # of the literature, for one of the files
@@ -91,14 +80,14 @@ def evaluate(
     with tqdm(total=len(files) * len(levels), unit=" images", leave=False, disable=None) as bar:
         results = measure(
             files,
-            lambda noisy, level: denoise(noisy, level, quality=quality.value, prior=model, steps=steps, white=1.0),
+            lambda noisy, level: denoise(noisy, level, quality=quality, prior=model, steps=steps, white=1.0),
             levels=levels,
             threads=threads,
             report=lambda _: bar.update(),
             skip=failures.append if len(files) > 1 else None,
         )
     for failure in failures:
-        typer.echo(f"heatprior: error: {' '.join(str(failure).split())}", err=True)
+        report_error(failure)
     if not results:
         raise InvalidInputError(f"none of the {len(files)} images of {images} can be used, see above")
     summary = summarise(results)
@@ -111,7 +100,7 @@ def evaluate(
         record = {
             "images": images.resolve().name,
             "count": count,
-            "quality": quality.value,
+            "quality": quality,
             "prior": prior,
             "steps": steps,
             "threads": threads,

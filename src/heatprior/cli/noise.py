@@ -10,15 +10,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from heatprior.cli.batches import (
+    NOISES,
     SOME_FAILED,
-    NoiseKind,
     PriorName,
+    Replace,
     White,
     announce_compiling,
-    check_output,
+    check_named,
+    choice,
     collect_warnings,
+    report_error,
     report_warning,
 )
+from heatprior.pictures import SUFFIXES as PICTURES
 
 if TYPE_CHECKING:
     from heatprior.images import ImageFile
@@ -33,8 +37,6 @@ Examples:
   heatprior noise scans/*.tif -o noise.json         for other programs
 """
 }
-
-
 NOISE_HELP = "Noise model: constant, affine (variance = a x + b), map, camera, or auto: whatever fits best."
 
 
@@ -45,10 +47,10 @@ def noise(
         Path | None, typer.Option("--output", "-o", metavar="JSON", help="Write the results as JSON.")
     ] = None,
     picture: Annotated[Path | None, typer.Option(metavar="PNG", help="Draw the image beside its noise map.")] = None,
-    kind: Annotated[NoiseKind, typer.Option("--noise", help=NOISE_HELP)] = NoiseKind.auto,
+    kind: Annotated[str, choice(*NOISES, help=NOISE_HELP, flags=["--noise"])] = "auto",
     prior: PriorName = "patch7",
     white: White = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace existing outputs; never an input.")] = False,
+    force: Replace = False,
 ) -> None:
     """Estimate the noise of images: sigma with a 90 % interval, a and b of variance = a x + b, and warnings.
 
@@ -60,44 +62,24 @@ def noise(
 
     if picture is not None and len(inputs) > 1:
         raise typer.BadParameter("--picture draws one image; give one")
-    _check_outputs(output, picture, [*inputs, *filter(Path.is_file, [Path(prior)])], force=force)
+    check_named((output, [".json"]), (picture, PICTURES), read=inputs, prior=prior, force=force)
     announce_compiling()
     model = load(prior)
     results, failed = [], 0
     for path in inputs:
         try:
-            results.append(_estimate_file(path, kind.value, model, white, picture))
+            results.append(_estimate_file(path, kind, model, white, picture))
         except (HeatpriorError, OSError) as error:
             if len(inputs) == 1:
                 raise
             failed += 1
-            typer.echo(f"heatprior: error: {' '.join(str(error).split())}", err=True)
+            report_error(error)
     if output is not None:
         with replacing(output) as temporary:
             temporary.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
         typer.echo(f"wrote {output}")
     if failed:
         raise typer.Exit(SOME_FAILED)
-
-
-def _check_outputs(output: Path | None, picture: Path | None, read: list[Path], *, force: bool) -> None:
-    """Refuse, before any work, what would be lost or cannot be written; pictures have another suffix than the rest."""
-    from heatprior.errors import OutputFileError
-    from heatprior.files import keep_apart, location
-
-    if output is not None and output.suffix.lower() != ".json":
-        raise OutputFileError(f"cannot write {output}: it must be a name that ends in .json")
-    if picture is not None:
-        from heatprior.pictures.figures import SUFFIXES
-
-        if picture.suffix.lower() not in SUFFIXES:
-            raise OutputFileError(f"cannot draw {picture}: it must be a name that ends in {', '.join(SUFFIXES)}")
-    written = [path for path in (output, picture) if path is not None]
-    keep_apart(written, read)
-    if len({location(path) for path in written}) < len(written):
-        raise OutputFileError(f"cannot write {written[0]} twice; give each output a name of its own")
-    for path in written:
-        check_output(path, force=force)
 
 
 def _estimate_file(path: Path, kind: str, prior: Any, white: float | None, picture: Path | None) -> dict[str, Any]:
@@ -142,19 +124,13 @@ def describe(report: NoiseReport) -> str:
     if {channel.model for channel in found} == {"constant"}:
         return f"{line}, the same everywhere"
     if len(found) == 1 and found[0].model == "affine":
-        return f"{line}, variance {_format_line(values[0]['gain'], values[0]['offset'])}"
+        gain, offset = values[0]["gain"], values[0]["offset"]
+        sign = "−" if offset < 0 else "+"
+        return f"{line}, variance {format_level(gain)} x {sign} {format_level(abs(offset))}"
     if any(channel.model == "map" for channel in found):
         ends = min(own["lowest"] for own in values), max(own["highest"] for own in values)
         return f"{line}, from {format_level(ends[0])} to {format_level(ends[1])} over the picture"
     return line
-
-
-def _format_line(gain: float, offset: float) -> str:
-    """gain · x + offset, as a person would write it."""
-    from heatprior.display import format_level
-
-    sign = "−" if offset < 0 else "+"
-    return f"{format_level(gain)} x {sign} {format_level(abs(offset))}"
 
 
 def summarise(channel: ChannelNoise, white: float) -> dict[str, Any]:
@@ -189,8 +165,7 @@ def _draw(image: ImageFile, report: NoiseReport, path: Path) -> None:
     from heatprior.noise.estimation import noise_levels_of
     from heatprior.pictures.panels import Panel, contrast, draw_side_by_side
 
-    frame = 3 if image.colour else 2
-    middle = tuple(count // 2 for count in image.pixels.shape[: image.pixels.ndim - frame])
+    middle = image.middle
     pixels, levels = image.pixels[middle], noise_levels_of(report, image.pixels.shape, image.channel_axis)[middle]
     low, high = float(levels.min()), float(levels.max())
     title = f"noise level, black 0, white {high:.3g}; lowest {low:.3g}"

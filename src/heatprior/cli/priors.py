@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from heatprior.cli.batches import check_output, show_progress
+from heatprior.cli.batches import Replace, check_named, show_progress
+from heatprior.errors import InvalidInputError
+from heatprior.pictures import SUFFIXES as PICTURES
 
 if TYPE_CHECKING:
     from heatprior.priors.protocol import ImagePrior
@@ -48,12 +50,10 @@ def show(
     filters: Annotated[
         int | None,
         typer.Option(
-            metavar="N",
-            min=1,
-            help="Draw at most N filters, evenly spaced by norm, or N shapes.  [default: 112, 12]",
+            metavar="N", min=1, help="Draw at most N filters, evenly spaced by norm, or N shapes.  [default: 112, 12]"
         ),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace the output if it exists.")] = False,
+    force: Replace = False,
 ) -> None:
     """List the shipped priors; or describe one, and draw its filters and potentials, or the shapes of a mixture.
 
@@ -61,33 +61,21 @@ def show(
     levels. Shapes are sorted by frequency, each with its leading axes and the weights of its contrasts.
     """
     from heatprior import load
-    from heatprior.errors import InvalidInputError
-    from heatprior.files import keep_apart
     from heatprior.kinds import KINDS
-    from heatprior.pictures.figures import SUFFIXES
+    from heatprior.zoo import names
 
     if prior is None:
-        _list_priors()
+        for name in names():
+            typer.echo(f"{name:<17}{repr(load(name)).partition(': ')[2].removesuffix('>')}")
         return
     output = output or Path(f"{Path(prior).stem or 'prior'}.png")
-    if output.suffix.lower() not in SUFFIXES:
-        raise InvalidInputError(f"cannot write {output}: it must be a name that ends in {', '.join(SUFFIXES)}")
-    keep_apart([output], filter(Path.is_file, [Path(prior)]))
-    check_output(output, force=force)
+    check_named((output, PICTURES), prior=prior, force=force)
     loaded = load(prior)
     facts = loaded.facts()
     KINDS[loaded.kind].drawing()(loaded, output, filters)
     for name, value in facts.items():
         typer.echo(f"{_printable(name):<12}{_printable(value)}")
     typer.echo(f"wrote {output}")
-
-
-def _list_priors() -> None:
-    """A line for each shipped prior."""
-    from heatprior.zoo import load, names
-
-    for name in names():
-        typer.echo(f"{name:<17}{repr(load(name)).partition(': ')[2].removesuffix('>')}")
 
 
 def _printable(value: object) -> str:
@@ -110,19 +98,14 @@ def sample(
     ] = SIGMAS,
     count: Annotated[
         int | None,
-        typer.Option(
-            metavar="N",
-            min=1,
-            max=MOST_PATCHES,
-            help="Patches or images at each level.  [default: 36 patches, 1 image]",
-        ),
+        typer.Option(metavar="N", min=1, max=MOST_PATCHES, help="Draws at each level.  [default: 36 patches, 1 image]"),
     ] = None,
     size: Annotated[
         str | None,
         typer.Option(metavar="WxH", help="Width and height of whole images, for priors of these.  [default: 128x128]"),
     ] = None,
     seed: Annotated[int, typer.Option(metavar="K", min=0, help="Seed of the random numbers.")] = 0,
-    force: Annotated[bool, typer.Option("--force", help="Replace the output if it exists.")] = False,
+    force: Replace = False,
 ) -> None:
     """Draw patches, or whole images, from a prior at given noise levels.
 
@@ -133,21 +116,15 @@ def sample(
     import numpy as np
 
     from heatprior import load
-    from heatprior.errors import InvalidInputError
-    from heatprior.files import keep_apart, replacing
+    from heatprior.files import replacing
     from heatprior.kernels.patches import part_of
-    from heatprior.pictures.figures import SUFFIXES
     from heatprior.pictures.panels import draw_patches
 
     suffix = output.suffix.lower()
-    if suffix not in (*SUFFIXES, ".npy"):
-        raise InvalidInputError(f"cannot write {output}: it must be a name that ends in {', '.join(SUFFIXES)} or .npy")
-    if suffix in SUFFIXES and count is not None and count > MOST_DRAWN:
+    if suffix in PICTURES and count is not None and count > MOST_DRAWN:
         raise InvalidInputError(f"{count} patches do not fit in a picture; at most {MOST_DRAWN}, or write them to .npy")
     shape = _shape(size or SIZE)
-    keep_apart([output], filter(Path.is_file, [Path(prior)]))
-    check_output(output, force=force)
-
+    check_named((output, [*PICTURES, ".npy"]), prior=prior, force=force)
     loaded = load(prior)
     if loaded.patch_shape and size is not None:
         raise InvalidInputError(
@@ -155,7 +132,7 @@ def sample(
         )
     what, count = ("patches", count or PATCHES) if loaded.patch_shape else ("images", count or IMAGES)
     draws = []
-    with show_progress(1) as (progress, _):
+    with show_progress(1) as progress:
         for number, noise in enumerate(sigma):
             rng = np.random.default_rng(seed)
             if loaded.patch_shape:
@@ -177,8 +154,6 @@ def sample(
 
 def _shape(size: str) -> tuple[int, int]:
     """Height and width of what a text such as 128x96, width and height, names."""
-    from heatprior.errors import InvalidInputError
-
     sides = size.lower().split("x")
     if len(sides) != 2 or not all(
         side.isascii() and side.isdigit() and 1 <= int(side) <= LARGEST_SIDE for side in sides

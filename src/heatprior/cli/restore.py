@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from inspect import Parameter, Signature, signature
+from inspect import Parameter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_type_hints
 
@@ -27,6 +27,8 @@ from heatprior.cli.batches import (
     read_sigma,
     report_warning,
     run_jobs,
+    say,
+    spread_options,
 )
 
 if TYPE_CHECKING:
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
 
     from heatprior.arrays import FloatArray
     from heatprior.images import ImageFile
+    from heatprior.kernels.patches import Progress
 
 EXAMPLES = {
     "deblur": """\b
@@ -82,28 +85,11 @@ class Request(NamedTuple):
     force: Force = None
 
 
-def add_shared_options(own: Callable[..., None]) -> Callable[..., None]:
-    """`own(request, *, options)` as a command with its own options and those of a `Request`."""
-    shared = get_type_hints(Request, include_extras=True)
-    hints = get_type_hints(own, include_extras=True)
-    first, second = (
-        [Parameter(name, Parameter.KEYWORD_ONLY, annotation=shared[name], default=default) for name, default in group]
-        for group in (
-            [(name, Parameter.empty) for name in Request._fields if name not in Request._field_defaults],
-            list(Request._field_defaults.items()),
-        )
-    )
-    middle = [each.replace(annotation=hints[each.name]) for each in list(signature(own).parameters.values())[1:]]
-
-    def command(**options: Any) -> None:
-        request = Request(**{name: options.pop(name) for name in Request._fields})
-        own(request, **options)
-
-    command.__name__, command.__doc__ = own.__name__, own.__doc__
-    parameters = [*first, *middle, *second]
-    command.__annotations__ = {each.name: each.annotation for each in parameters}
-    command.__dict__["__signature__"] = Signature(parameters)
-    return command
+SHARED = {
+    name: (kind, Request._field_defaults.get(name, Parameter.empty))
+    for name, kind in get_type_hints(Request, include_extras=True).items()
+}
+with_shared_options = spread_options("request", SHARED, Request)
 
 
 def restore_files(request: Request, task: Task, *read: str | None) -> None:
@@ -113,25 +99,17 @@ def restore_files(request: Request, task: Task, *read: str | None) -> None:
     level = read_sigma(request.sigma)
     check_white(request.white)
     todo = prepare(
-        request.inputs,
-        request.output,
-        done=task.done,
-        compare=request.compare,
-        read=(request.sigma, request.prior, *read),
-        force=request.force,
-    )
-    if todo is None:
-        return
+        request.inputs, request.output, done=task.done, compare=request.compare,
+        read=(request.sigma, request.prior, *read), force=request.force,
+    )  # fmt: skip
     announce_compiling()
     prior = load(request.prior)
-
-    def work(job: Job, progress: Callable[[float], None]) -> str:
-        return _restore(job, task, progress, request, sigma=level, prior=prior)
-
-    run_jobs(todo, work, request.output)
+    for job, attempt in run_jobs(todo, request.output):
+        with attempt as progress:
+            say(_restore(job, task, progress, request, sigma=level, prior=prior))
 
 
-def _restore(job: Job, task: Task, progress: Callable[[float], None], request: Request, **options: Any) -> str:
+def _restore(job: Job, task: Task, progress: Progress, request: Request, **options: Any) -> str:
     """Read, restore and write one image; returns a line that says what was done."""
     from heatprior.errors import InvalidInputError
     from heatprior.images import check_writable, read_image, write_image
@@ -142,13 +120,8 @@ def _restore(job: Job, task: Task, progress: Callable[[float], None], request: R
     check_writable(job.target, result)
     try:
         with collect_warnings() as warned:
-            pixels = task.restore(
-                image.values(),
-                channel_axis=image.channel_axis,
-                white=request.white,
-                progress=progress,
-                **options,
-            )
+            options |= {"channel_axis": image.channel_axis, "white": request.white, "progress": progress}
+            pixels = task.restore(image.values(), **options)
     except InvalidInputError as error:
         raise InvalidInputError(f"cannot {task.verb} {job.source}: {error}") from error
     write_image(job.target, pixels, like=result)
@@ -163,16 +136,14 @@ def _draw(image: ImageFile, pixels: NDArray[Any], factor: int, path: Path) -> No
     """Before and after; of a stack, the image in its middle."""
     from heatprior.pictures.panels import Panel, contrast, draw_side_by_side
 
-    frame = 3 if image.colour else 2
-    middle = tuple(count // 2 for count in pixels.shape[: pixels.ndim - frame])
+    middle = image.middle
     before = image.pixels[middle].repeat(factor, axis=0).repeat(factor, axis=1)
     black, white = contrast(pixels[middle])
     draw_side_by_side([Panel("before", before, black, white), Panel("after", pixels[middle], black, white)], path)
 
 
-@add_shared_options
+@with_shared_options
 def deblur(
-    request: Request,
     *,
     kernel: Annotated[str | None, typer.Option(metavar="FILE", help="Image of the point spread function.")] = None,
     gaussian: Annotated[
@@ -182,6 +153,7 @@ def deblur(
         str | None,
         typer.Option(metavar="L,D", help="Motion blur of L pixels, D degrees anticlockwise from the right."),
     ] = None,
+    request: Request,
 ) -> None:
     """Sharpen images with a known blur: --kernel, --gaussian or --motion.
 
@@ -221,14 +193,14 @@ def _point_spread(kernel: str | None, gaussian: float | None, motion: str | None
     return motion_kernel(length, degrees)
 
 
-@add_shared_options
+@with_shared_options
 def inpaint(
-    request: Request,
     *,
     mask: Annotated[
         str | None,
         typer.Option(metavar="FILE", help="Image of the same size: pixels brighter than half are filled in."),
     ] = None,
+    request: Request,
 ) -> None:
     """Fill in missing pixels: where --mask is white, and where pixels are NaN.
 
@@ -255,9 +227,8 @@ def _spoilt(path: Path) -> NDArray[Any]:
     return np.asarray(values > full / 2)
 
 
-@add_shared_options
+@with_shared_options
 def upscale(
-    request: Request,
     *,
     factor: Annotated[int, typer.Option(metavar="F", min=2, max=LARGEST, help="Enlargement of each side.")] = 2,
     gaussian: Annotated[
@@ -268,6 +239,7 @@ def upscale(
             "[default: bicubic reduction]",
         ),
     ] = None,
+    request: Request,
 ) -> None:
     """Enlarge images (super-resolution).
 

@@ -5,26 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from heatprior.cli.batches import choice, spread_options
 from heatprior.errors import OutputFileError, TrainingError
 from heatprior.kinds import KINDS, trainable
 
 if TYPE_CHECKING:
     from heatprior.data.datasets import SkippedFile
-    from heatprior.learning.runs import Run, Session
+    from heatprior.learning.runs import Session
     from heatprior.learning.training import LogEntry, StepReport
 
 INTERRUPTED = 130
 DEFAULT_KIND = "patch"
-SIGMA_HELP = (
-    "Standard deviation of the noise, grey levels being 0 to 1: train at this level only; for a mixture, the noise of "
-    "the training images.  [mixture: 0.0]"
-)
+NOISE = "standard deviation of the noise, grey levels being 0 to 1"
+OF_A_MIXTURE = "train at this level only; for a mixture, the noise of the training images"
 MOST_SKIPPED_SHOWN = 5
 EXAMPLES = {
     "train": """\b
@@ -39,102 +37,55 @@ Examples:
 }
 
 
-class Optimizer(StrEnum):
-    """What `--optimizer` may be."""
-
-    adam = "adam"
-    ipalm = "ipalm"
+def _setting(kind: type, metavar: str, words: str) -> Any:
+    return Annotated[kind | None, typer.Option(metavar=metavar, help=words)]
 
 
-class Start(StrEnum):
-    """What `--start` may be."""
-
-    student = "student"
-    paper = "paper"
+def _choice(words: str, *names: str) -> Any:
+    return Annotated[str | None, choice(*names, help=words)]
 
 
-class NoiseDistribution(StrEnum):
-    """What `--noise` may be."""
+# The settings of a training; what is not given is as the kind of prior has it.
+SETTINGS = {
+    "size": _setting(int, "B", "Patches of B×B pixels.  [default: 7; mixture: 8]"),
+    "steps": _setting(int, "N", "Training steps.  [default: 1000; mixture: 300]"),
+    "batch": _setting(int, "N", "Patches per step.  [default: 3200; mixture: 40000]"),
+    "shapes": _setting(int, "K", "Covariances of a mixture.  [mixture: 50]"),
+    "contrasts": _setting(int, "G", "Contrasts per shape; 1 is the mixture of EPLL.  [mixture: 6]"),
+    "noise": _choice("Distribution of the noise levels: uniform in log σ, or in σ.  [default: log]", "log", "uniform"),
+    "sigma_min": _setting(float, "S", f"Least {NOISE}.  [default: 0.01]"),
+    "sigma_max": _setting(float, "S", f"Largest {NOISE}.  [default: 0.4]"),
+    "sigma": _setting(float, "S", f"{NOISE.capitalize()}: {OF_A_MIXTURE}.  [mixture: 0.0]"),
+    "start": _choice("Initial weights: heavy tails, or the paper's.  [default: student]", "student", "paper"),
+    "optimizer": _choice("Optimiser: Adam, or the paper's iPALM.  [default: adam]", "adam", "ipalm"),
+    "filter_rate": _setting(float, "R", "Learning rate of the filters: radians per step of Adam.  [default: 0.003]"),
+    "logit_rate": _setting(float, "R", "Learning rate of the weights, for Adam.  [default: 0.01]"),
+    "averaged": _setting(int, "N", "Average the iterates over about N steps.  [default: 500]"),
+    "components": _setting(int, "L", "Gaussians per expert.  [default: 125]"),
+    "reach": _setting(float, "R", "Largest mean in an expert.  [default: 1.0]"),
+    "seed": _setting(int, "K", "Seed of the random numbers.  [default: 0]"),
+}
 
-    log = "log"
-    uniform = "uniform"
+
+def _gather_settings(**given: Any) -> dict[str, Any]:
+    """The settings that were given."""
+    return {name: value for name, value in given.items() if value is not None}
 
 
-def check_kind(kind: str | None) -> str | None:
-    """What `--kind` may be: the kinds that the table says how to train."""
-    if kind not in (None, *trainable()):
-        raise typer.BadParameter(f"{kind!r} is not one of {', '.join(map(repr, trainable()))}.")
-    return kind
-
-
+@spread_options("asked", {name: (about, None) for name, about in SETTINGS.items()}, _gather_settings)
 def train(
-    images: Annotated[
-        str | None,
-        typer.Argument(metavar="FOLDER", help="A folder of images."),
-    ] = None,
+    images: Annotated[str | None, typer.Argument(metavar="FOLDER", help="A folder of images.")] = None,
     *,
     output: Annotated[
         Path, typer.Option("--output", "-o", metavar="RUN", help="The run folder, created by this command.")
     ],
     kind: Annotated[
         str | None,
-        typer.Option(
-            metavar="|".join(trainable()),
-            callback=check_kind,
-            help="Model: experts on one orthogonal basis, or a mixture of Gaussians.  [default: patch]",
+        choice(
+            *trainable(), help="Model: experts on one orthogonal basis, or a mixture of Gaussians.  [default: patch]"
         ),
     ] = None,
-    size: Annotated[
-        int | None, typer.Option(metavar="B", help="Patches of B×B pixels.  [default: 7; mixture: 8]")
-    ] = None,
-    steps: Annotated[
-        int | None, typer.Option(metavar="N", help="Training steps.  [default: 1000; mixture: 300]")
-    ] = None,
-    batch: Annotated[
-        int | None, typer.Option(metavar="N", help="Patches per step.  [default: 3200; mixture: 40000]")
-    ] = None,
-    shapes: Annotated[int | None, typer.Option(metavar="K", help="Covariances of a mixture.  [mixture: 50]")] = None,
-    contrasts: Annotated[
-        int | None, typer.Option(metavar="G", help="Contrasts per shape; 1 is the mixture of EPLL.  [mixture: 6]")
-    ] = None,
-    noise: Annotated[
-        NoiseDistribution | None,
-        typer.Option(help="Distribution of the noise levels: uniform in log σ, or in σ.  [default: log]"),
-    ] = None,
-    sigma_min: Annotated[
-        float | None,
-        typer.Option(
-            metavar="S",
-            help="Least standard deviation of the noise, grey levels being 0 to 1.  [default: 0.01]",
-        ),
-    ] = None,
-    sigma_max: Annotated[
-        float | None,
-        typer.Option(
-            metavar="S",
-            help="Largest standard deviation of the noise, grey levels being 0 to 1.  [default: 0.4]",
-        ),
-    ] = None,
-    sigma: Annotated[float | None, typer.Option(metavar="S", help=SIGMA_HELP)] = None,
-    start: Annotated[
-        Start | None, typer.Option(help="Initial weights: heavy tails, or the paper's.  [default: student]")
-    ] = None,
-    optimizer: Annotated[
-        Optimizer | None, typer.Option(help="Optimiser: Adam, or the paper's iPALM.  [default: adam]")
-    ] = None,
-    filter_rate: Annotated[
-        float | None,
-        typer.Option(metavar="R", help="Learning rate of the filters: radians per step of Adam.  [default: 0.003]"),
-    ] = None,
-    logit_rate: Annotated[
-        float | None, typer.Option(metavar="R", help="Learning rate of the weights, for Adam.  [default: 0.01]")
-    ] = None,
-    averaged: Annotated[
-        int | None, typer.Option(metavar="N", help="Average the iterates over about N steps.  [default: 500]")
-    ] = None,
-    components: Annotated[int | None, typer.Option(metavar="L", help="Gaussians per expert.  [default: 125]")] = None,
-    reach: Annotated[float | None, typer.Option(metavar="R", help="Largest mean in an expert.  [default: 1.0]")] = None,
-    seed: Annotated[int | None, typer.Option(metavar="K", help="Seed of the random numbers.  [default: 0]")] = None,
+    asked: Mapping[str, Any],
     validation: Annotated[
         str | None,
         typer.Option(metavar="FOLDER", help="Images to validate on.  [default: one in ten of the images, at most 8]"),
@@ -152,28 +103,10 @@ def train(
     """
     from heatprior.learning.runs import PRIOR, Run, begin_run, interruptible, resume_run
 
-    asked = {
-        "size": size,
-        "steps": steps,
-        "batch": batch,
-        "shapes": shapes,
-        "contrasts": contrasts,
-        "sigma": sigma,
-        "noise": noise.value if noise else None,
-        "sigma_min": sigma_min,
-        "sigma_max": sigma_max,
-        "start": start.value if start else None,
-        "optimizer": optimizer.value if optimizer else None,
-        "filter_rate": filter_rate,
-        "logit_rate": logit_rate,
-        "averaged": averaged,
-        "components": components,
-        "reach": reach,
-        "seed": seed,
-    }
-    asked = {name: value for name, value in asked.items() if value is not None}
     if resume:
-        here = _kind_of_run(Run(output))
+        if not Run(output).exists():
+            raise TrainingError(f"{output} holds no run; leave out --resume to start one")
+        here = Run(output).settings().training.kind
         settings = as_settings(here, asked)
         session = resume_run(output, images, validation, kind=kind or here, asked=settings)
     else:
@@ -199,24 +132,14 @@ def train(
     typer.echo(f"  heatprior show {output / PRIOR}")
 
 
-def _kind_of_run(run: Run) -> str:
-    """The kind of the run in a folder."""
-    if not run.exists():
-        raise TrainingError(f"{run.folder} holds no run; leave out --resume to start one")
-    return run.settings().training.kind
-
-
 def as_settings(kind: str, options: Mapping[str, Any]) -> dict[str, Any]:
     """Options as settings of that kind of prior; options of another kind are refused."""
-    config = KINDS[kind].training_config()
-    known = setting_names(kind)
-    settings = dict(options)
-    for short, names in config.shorthands.items():
+    known, settings = setting_names(kind), dict(options)
+    for short, names in KINDS[kind].training_config().shorthands.items():
         if short in settings:
             if any(name in settings for name in names):
-                raise typer.BadParameter(
-                    f"{_option(short)} stands for {' and '.join(map(_option, names))}; leave out one or the other"
-                )
+                both = f"{_option(short)} stands for {' and '.join(map(_option, names))}"
+                raise typer.BadParameter(f"{both}; leave out one or the other")
             settings |= dict.fromkeys(names, settings.pop(short))
     for name in settings:
         if name not in known:
@@ -254,12 +177,10 @@ def show_steps(steps: int) -> Iterator[Callable[[StepReport | LogEntry], None]]:
                 if event.psnr:
                     words["psnr"] = f"{'/'.join(f'{value:.2f}' for value in event.psnr)} dB"
                 bar.set_postfix_str(", ".join(filter(None, words.values())), refresh=False)
-            elif bar.n == 0:
-                bar.initial = event.step - 1  # steps of an earlier process do not count for the speed
-                bar.n = bar.initial
-                bar.update(1)
-            else:
-                bar.update(1)
+                return
+            if bar.n == 0:
+                bar.n = bar.initial = event.step - 1  # steps of an earlier process do not count for the speed
+            bar.update(1)
 
         yield report
 

@@ -17,8 +17,8 @@ from PIL import Image
 
 from heatprior.errors import InvalidInputError
 from heatprior.files import replacing
+from heatprior.pictures import SUFFIXES
 
-SUFFIXES = (".png", ".pdf", ".svg")
 COLOURS = ("#000000", "#0072B2", "#009E73", "#E69F00", "#D55E00")  # Okabe–Ito: distinct for the colour-blind
 DOTS_PER_INCH = 200
 PSNR = "psnr"  # prefix of the columns of the validation
