@@ -14,8 +14,10 @@ from matplotlib.ticker import MaxNLocator
 from heatprior.arrays import FloatArray
 from heatprior.errors import InvalidInputError
 from heatprior.pictures.figures import COLOURS, axes_at, name_on, save_figure
+from heatprior.pictures.panels import Panel
 from heatprior.priors.bands import image_of
 from heatprior.priors.convolutional import ConvolutionalPrior
+from heatprior.priors.experts import Experts
 from heatprior.priors.gaussian_mixture import GaussianMixturePrior
 from heatprior.priors.patch import PatchPrior
 from heatprior.priors.wavelet import WaveletPrior
@@ -28,6 +30,8 @@ FILTER, PLOT_WIDTH, PLOT_HEIGHT, PLOT_GAP = 0.72, 0.92, 0.78, 0.08  # inches
 BETWEEN_PLOTS = 0.14  # leaves room for the labels of both
 CELL_WIDTH, CELL_HEIGHT = 1.04, 1.9
 LEFT, RIGHT, TOP, BOTTOM = 0.58, 0.1, 0.58, 0.44
+BAND_GRID = 256  # pixels of a side on which the filters of bands are drawn
+VISIBLE = 0.1  # of the largest value of such a filter: less is grey, and cut off
 
 
 def draw_filters(prior: PatchPrior, path: Path, most: int | None = None) -> None:
@@ -36,12 +40,13 @@ def draw_filters(prior: PatchPrior, path: Path, most: int | None = None) -> None
     Above each filter stand the values of its black and its white. Of more than `most` (112 if None),
     that many are shown, evenly spaced in the order of the norms.
     """
-    save_figure(plot_filters(prior, filters_by_norm(prior, PAPER_FILTERS if most is None else most)), path)
+    save_figure(plot_filters(prior, filters_by_norm(prior, _at_least_one(most, "filters") or PAPER_FILTERS)), path)
 
 
 def filters_by_norm(prior: PatchPrior, most: int = PAPER_FILTERS) -> list[int]:
-    """The numbers of the filters by rising norm; of more than `most`, that many, evenly spaced."""
-    return _choose(np.argsort(prior.filters.norms, kind="stable"), most)
+    """The numbers of the filters by rising norm; of more than `most`, that many, evenly spaced, both ends included."""
+    order = np.argsort(prior.filters.norms, kind="stable")
+    return [int(j) for j in order[np.linspace(0, len(order) - 1, min(most, len(order))).round().astype(int)]]
 
 
 def plot_filters(prior: PatchPrior, shown: Sequence[int], below: Sequence[FloatArray] | None = None) -> Figure:
@@ -50,33 +55,69 @@ def plot_filters(prior: PatchPrior, shown: Sequence[int], below: Sequence[FloatA
     `below` has for each noise level of the paper an array (filters shown, points): −log of the marginals at equally
     spaced responses over the range of the experts, NaN where they are not known.
     """
-    reach, size = prior.experts.reach, prior.filters.size
+    count, size = prior.filters.count, prior.filters.size
+    which = f"{len(shown)} of {count}" if len(shown) < count else f"{count}"
+    title = f"{name_on(prior.card)}: {which} filters of {size}×{size} pixels, by rising norm"
+    panels = []
+    for j in shown:
+        kernel = prior.filters.matrix[j].reshape(size, size)
+        black, white = kernel.min(), kernel.max()
+        panels.append(Panel(f"[{_format_number(black)}, {_format_number(white)}]", kernel, black, white))
+    return _plot_cells(title, panels, prior.experts, prior.filters.norms, shown, below)
+
+
+def draw_bands(prior: ConvolutionalPrior | WaveletPrior, path: Path, most: int | None = None) -> None:
+    """The filters of a prior of whole images, finest first, each above −log psi_j at the noise levels of the paper.
+
+    Of more than `most` bands, if given, the finest are shown.
+    """
+    total = prior.bands.count
+    shown = range(min(_at_least_one(most, "bands") or total, total))
+    which = f"{len(shown)} of {total}" if len(shown) < total else f"{total}"
+    panels = []
+    for j in shown:
+        kernel = _crop_filter(image_of(prior.bands.spectrum(j, (BAND_GRID, BAND_GRID)), (BAND_GRID, BAND_GRID)))
+        white = float(np.abs(kernel).max())
+        panels.append(Panel(f"{kernel.shape[0]}×{kernel.shape[1]}, ξ {prior.norms[j]:.2g}", kernel, -white, white))
+    title = f"{name_on(prior.card)}: {which} bands of whole images, finest first"
+    save_figure(_plot_cells(title, panels, prior.experts, prior.norms, shown), path)
+
+
+def _crop_filter(kernel: FloatArray) -> FloatArray:
+    """The part of a cyclic filter that can be seen, as a square around its middle."""
+    middle = np.roll(kernel, (BAND_GRID // 2, BAND_GRID // 2), axis=(0, 1))
+    seen = np.argwhere(np.abs(middle) > VISIBLE * np.abs(middle).max())
+    low, high = int(seen.min()), int(seen.max()) + 1
+    return middle[low:high, low:high]
+
+
+def _plot_cells(
+    title: str, panels: Sequence[Panel], experts: Experts, norms: FloatArray, shown: Sequence[int],
+    below: Sequence[FloatArray] | None = None,
+) -> Figure:  # fmt: skip
+    """Filters, each above the potentials of its expert, one of those `shown`, and these above what is `below`."""
+    reach = experts.reach
     responses = np.linspace(-reach, reach, 401)
-    grid = np.repeat(responses[:, None], prior.filters.count, axis=1)
-    potentials = [-prior.experts.log_density(grid, sigma * prior.filters.norms)[:, shown] for sigma in PAPER_SIGMAS]
+    grid = np.repeat(responses[:, None], len(norms), axis=1)
+    potentials = [-experts.log_density(grid, sigma * norms)[:, shown] for sigma in PAPER_SIGMAS]
     lowest, highest = min(p.min() for p in potentials), max(p.max() for p in potentials)
     limits = (lowest - 0.5, min(highest, lowest + POTENTIAL_RANGE) + 0.5)
-
-    columns = _columns(len(shown))
-    rows = ceil(len(shown) / columns)
+    columns = min(len(shown), min(range(8, 17), key=lambda n: (-len(shown) % n, abs(n - sqrt(3 * len(shown))))))
+    rows = ceil(len(shown) / columns)  # a landscape page, whose last row is as full as can be
     cell_height = CELL_HEIGHT + (PLOT_HEIGHT + BETWEEN_PLOTS if below is not None else 0.0)
-    figure = Figure(figsize=(max(LEFT + columns * CELL_WIDTH + RIGHT, 5.2), TOP + rows * cell_height + BOTTOM))
-    for place, j in enumerate(shown):
+    width, height = max(LEFT + columns * CELL_WIDTH + RIGHT, 5.2), TOP + rows * cell_height + BOTTOM
+    figure = Figure(figsize=(width, height))
+    for place, panel in enumerate(panels):
         row, column = divmod(place, columns)
         left, top = LEFT + column * CELL_WIDTH, TOP + row * cell_height
-        kernel = prior.filters.matrix[j].reshape(size, size)
         image = axes_at(figure, left + (PLOT_WIDTH - FILTER) / 2, top, FILTER, FILTER)
-        image.imshow(kernel, cmap="gray", interpolation="nearest")
+        image.imshow(panel.pixels, cmap="gray", vmin=panel.black, vmax=panel.white, interpolation="nearest")
         image.set(xticks=[], yticks=[])
-        image.set_title(f"[{_format_number(kernel.min())}, {_format_number(kernel.max())}]", fontsize=7, pad=3)
+        image.set_title(panel.title, fontsize=7, pad=3)
         curves = [[potential[:, place] for potential in potentials]]
         curves += [[marginal[place] for marginal in below]] if below is not None else []
-        plots = [
-            axes_at(
-                figure, left, top + FILTER + PLOT_GAP + number * (PLOT_HEIGHT + BETWEEN_PLOTS), PLOT_WIDTH, PLOT_HEIGHT
-            )
-            for number in range(len(curves))
-        ]
+        tops = [top + FILTER + PLOT_GAP + number * (PLOT_HEIGHT + BETWEEN_PLOTS) for number in range(len(curves))]
+        plots = [axes_at(figure, left, start, PLOT_WIDTH, PLOT_HEIGHT) for start in tops]
         ticks = (-reach / 2, 0.0, reach / 2)
         for plot, lines in zip(plots, curves, strict=True):
             for line, colour in zip(lines, COLOURS, strict=True):
@@ -88,37 +129,19 @@ def plot_filters(prior: PatchPrior, shown: Sequence[int], below: Sequence[FloatA
             plot.grid(visible=True, color="0.9", linewidth=0.5)
         for frame in (frame for axes in (image, *plots) for frame in axes.spines.values()):
             frame.set(linewidth=0.5, color="0.5")
-    _label_filters(
-        figure, prior, len(shown), "potential −log ψ" + (", and below it −log h of images" if len(curves) > 1 else "")
-    )
-    return figure
-
-
-def _label_filters(figure: Figure, prior: PatchPrior, shown: int, axis: str) -> None:
-    """Title, names of the axes and the one legend."""
-    width, height = figure.get_size_inches()
-    count, size = prior.filters.count, prior.filters.size
-    which = f"{shown} of {count}" if shown < count else f"{count}"
-    title = f"{name_on(prior.card)}: {which} filters of {size}×{size} pixels, by rising norm"
+    axis = "potential −log ψ" + (", and below it −log h of images" if below is not None else "")
     figure.text(LEFT / width, 1 - 0.12 / height, title, fontsize=10, va="top", parse_math=False)
     figure.text(0.1 / width, 0.5, axis, fontsize=8, rotation="vertical", va="center")
     figure.text(0.5, 0.42 / height, "response", fontsize=8, ha="center", va="center")
-    lines = figure.axes[1].get_lines()
     names = [f"σ = {sigma:g}" for sigma in PAPER_SIGMAS]
-    figure.legend(lines, names, loc="lower center", ncols=len(names), fontsize=8, frameon=False)
+    figure.legend(figure.axes[1].get_lines(), names, loc="lower center", ncols=len(names), fontsize=8, frameon=False)
+    return figure
 
 
-def _choose(order: np.ndarray[tuple[int], np.dtype[np.intp]], most: int) -> list[int]:
-    """At most `most` entries of `order`, evenly spaced, both ends among them."""
-    if most < 1:
-        raise InvalidInputError(f"{most} filters to draw; expected at least one")
-    places = np.linspace(0, len(order) - 1, min(most, len(order))).round().astype(int)
-    return [int(j) for j in order[places]]
-
-
-def _columns(count: int) -> int:
-    """Columns for `count` cells: a landscape page whose last row is as full as can be."""
-    return min(count, min(range(8, 17), key=lambda columns: (-count % columns, abs(columns - sqrt(3 * count)))))
+def _at_least_one(most: int | None, what: str) -> int | None:
+    if most is not None and most < 1:
+        raise InvalidInputError(f"{most} {what} to draw; expected at least one")
+    return most
 
 
 def _format_number(value: float) -> str:
@@ -138,9 +161,7 @@ def draw_mixture(prior: GaussianMixturePrior, path: Path, most: int | None = Non
 
     Below each axis stands its standard deviation, in grey levels of 255, at the mean contrast of the shape.
     """
-    if most is not None and most < 1:
-        raise InvalidInputError(f"{most} shapes to draw; expected at least one")
-    save_figure(plot_mixture(prior, SHOWN_SHAPES if most is None else most), path)
+    save_figure(plot_mixture(prior, _at_least_one(most, "shapes") or SHOWN_SHAPES), path)
 
 
 def plot_mixture(prior: GaussianMixturePrior, shapes: int = SHOWN_SHAPES) -> Figure:
@@ -158,21 +179,19 @@ def plot_mixture(prior: GaussianMixturePrior, shapes: int = SHOWN_SHAPES) -> Fig
         deviations = 255.0 * np.sqrt(prior.variances[k] * (share @ prior.contrasts))
         for i in range(across):
             panel = axes_at(figure, ROW_LEFT + NAME + i * (AXIS + AXIS_GAP), top, AXIS, AXIS)
-            _draw_axis(panel, prior.axes[k, i].reshape(prior.size, prior.size), _format_level(deviations[i]))
+            axis, deviation = prior.axes[k, i].reshape(prior.size, prior.size), deviations[i]
+            white = np.abs(axis).max()
+            panel.imshow(axis, cmap="gray", vmin=-white, vmax=white, interpolation="nearest")
+            panel.set(xticks=[], yticks=[])
+            note = f"{deviation:.0f}" if deviation >= 10 else f"{deviation:.2g}"
+            panel.set_xlabel(note, fontsize=7, labelpad=2)
+            for frame in panel.spines.values():
+                frame.set(linewidth=0.5, color="0.5")
         if several:
             bars = axes_at(figure, left + 0.2, top, BARS, AXIS)
             _draw_contrasts(bars, prior.contrasts, share, last=row == len(frequent) - 1)
     _label_mixture(figure, prior, len(frequent), several=several)
     return figure
-
-
-def _draw_axis(panel: Axes, axis: FloatArray, note: str) -> None:
-    white = np.abs(axis).max()
-    panel.imshow(axis, cmap="gray", vmin=-white, vmax=white, interpolation="nearest")
-    panel.set(xticks=[], yticks=[])
-    panel.set_xlabel(note, fontsize=7, labelpad=2)
-    for frame in panel.spines.values():
-        frame.set(linewidth=0.5, color="0.5")
 
 
 def _draw_contrasts(bars: Axes, contrasts: FloatArray, share: FloatArray, *, last: bool) -> None:
@@ -186,27 +205,14 @@ def _draw_contrasts(bars: Axes, contrasts: FloatArray, share: FloatArray, *, las
         frame.set(linewidth=0.5, color="0.5", visible=name in ("left", "bottom"))
 
 
-def _format_level(deviation: float) -> str:
-    return f"{deviation:.0f}" if deviation >= 10 else f"{deviation:.2g}"
-
-
 def _label_mixture(figure: Figure, prior: GaussianMixturePrior, shown: int, *, several: bool) -> None:
     width, height = figure.get_size_inches()
     count, size = len(prior.covariances), prior.size
     which = f"{shown} of {count} shapes" if shown < count else f"{count} shapes" if count > 1 else "1 shape"
-    _write(
-        figure,
-        ROW_LEFT,
-        0.22,
-        f"{name_on(prior.card)}: {which} on {size}×{size} pixels, most frequent first",
-        size=10,
-    )
-    _write(
-        figure,
-        ROW_LEFT + NAME,
-        0.52,
-        "axes by falling variance; below: standard deviation in grey levels of 255",
-    )
+    title = f"{name_on(prior.card)}: {which} on {size}×{size} pixels, most frequent first"
+    _write(figure, ROW_LEFT, 0.22, title, size=10)
+    note = "axes by falling variance; below: standard deviation in grey levels of 255"
+    _write(figure, ROW_LEFT + NAME, 0.52, note)
     if several:
         right = width - ROW_RIGHT - BARS / 2
         figure.text(right / width, 1 - 0.52 / height, "part of each contrast", fontsize=8, ha="center", va="center")
@@ -216,67 +222,3 @@ def _label_mixture(figure: Figure, prior: GaussianMixturePrior, shown: int, *, s
 def _write(figure: Figure, left: float, top: float, text: str, *, size: float = 8) -> None:
     width, height = figure.get_size_inches()
     figure.text(left / width, 1 - top / height, text, fontsize=size, va="center", parse_math=False)
-
-
-# Priors of whole images: the filter of every band above the potentials of its expert.
-
-BAND_COLUMNS = 9
-BAND_CELL_WIDTH, BAND_CELL_HEIGHT = 1.1, 1.9  # inches
-BAND_GRID = 256  # pixels of a side on which filters are drawn
-VISIBLE = 0.1  # of the largest value of a filter: less is grey, and cut off
-
-
-def draw_bands(prior: ConvolutionalPrior | WaveletPrior, path: Path, most: int | None = None) -> None:
-    """The filters, finest first, each as large as it is, above −log psi_j at the noise levels of the paper.
-
-    Of more than `most` bands, if given, the finest are shown.
-    """
-    if most is not None and most < 1:
-        raise InvalidInputError(f"{most} bands to draw; expected at least one")
-    total = prior.bands.count
-    count = total if most is None else min(most, total)
-    columns = min(BAND_COLUMNS, count)
-    rows = ceil(count / columns)
-    figure = Figure(figsize=(max(columns * BAND_CELL_WIDTH, 5.2), rows * BAND_CELL_HEIGHT + 0.8), layout="constrained")
-    which = f"{count} of {total}" if count < total else f"{count}"
-    figure.suptitle(
-        f"{name_on(prior.card)}: {which} bands of whole images, finest first", fontsize=10, parse_math=False
-    )
-    panels = figure.subplots(2 * rows, columns, squeeze=False)
-    for panel in panels.flat:
-        panel.set_axis_off()
-    reach = prior.experts.reach
-    u = np.repeat(np.linspace(-reach, reach, 201)[:, None], total, axis=1)
-    potentials = [-prior.experts.log_density(u, sigma * prior.norms) for sigma in PAPER_SIGMAS]
-    lowest, highest = min(p.min() for p in potentials), max(p.max() for p in potentials)
-    for j in range(count):
-        row, column = divmod(j, columns)
-        _draw_band(panels[2 * row, column], prior, j)
-        plot = panels[2 * row + 1, column]
-        plot.set_axis_on()
-        lines = [
-            plot.plot(u[:, 0], potential[:, j], color=colour, linewidth=1.0)[0]
-            for potential, colour in zip(potentials, COLOURS, strict=True)
-        ]
-        plot.set(xlim=(-reach, reach), ylim=(lowest - 0.5, min(highest, lowest + POTENTIAL_RANGE) + 0.5))
-        plot.tick_params(labelsize=6, length=2, width=0.5, labelleft=column == 0)
-    names = [f"σ = {sigma:g}" for sigma in PAPER_SIGMAS]
-    figure.legend(lines, names, loc="outside lower center", ncols=len(names), fontsize=8, frameon=False)
-    save_figure(figure, path)
-
-
-def _draw_band(panel: Axes, prior: ConvolutionalPrior | WaveletPrior, band: int) -> None:
-    kernel = _crop_filter(image_of(prior.bands.spectrum(band, (BAND_GRID, BAND_GRID)), (BAND_GRID, BAND_GRID)))
-    white = float(np.abs(kernel).max())
-    panel.imshow(kernel, cmap="gray", vmin=-white, vmax=white, interpolation="nearest")
-    panel.set_axis_on()
-    panel.set(xticks=[], yticks=[])
-    panel.set_title(f"{kernel.shape[0]}×{kernel.shape[1]}, ξ {prior.norms[band]:.2g}", fontsize=7, pad=3)
-
-
-def _crop_filter(kernel: FloatArray) -> FloatArray:
-    """The part of a cyclic filter that can be seen, as a square around its middle."""
-    middle = np.roll(kernel, (BAND_GRID // 2, BAND_GRID // 2), axis=(0, 1))
-    seen = np.argwhere(np.abs(middle) > VISIBLE * np.abs(middle).max())
-    low, high = int(seen.min()), int(seen.max()) + 1
-    return middle[low:high, low:high]
