@@ -1,13 +1,14 @@
 """What is told of a picture that was denoised as a whole, and that long work can be ended on its way."""
 
 from contextlib import nullcontext
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from heatprior.app.jobs import CancelledByUserError
 from heatprior.app.pictures import OpenedPicture
-from heatprior.app.work import ESTIMATING, Choice, Denoised, denoise_picture, estimate_picture
+from heatprior.app.work import ESTIMATING, Choice, denoise_picture, estimate_picture
 from heatprior.noise import estimation
 from heatprior.restoration.predicted_psnr import PredictedPsnr
 
@@ -18,8 +19,9 @@ from heatprior.restoration.predicted_psnr import PredictedPsnr
 def test_a_quality_is_foretold_with_its_error_and_not_where_that_is_large(monkeypatch, tmp_path, psnr, stderr, told):
     pixels = np.zeros((8, 9), np.uint8)
     np.save(tmp_path / "a.npy", pixels)
-    done = Denoised(pixels, np.zeros((8, 9), np.float32), PredictedPsnr(psnr, stderr))
-    monkeypatch.setattr("heatprior.app.work._denoise_frames", lambda *_: done)
+    error, predicted = np.zeros((8, 9), np.float32), PredictedPsnr(psnr, stderr)
+    done = SimpleNamespace(pixels=pixels, error=error, predicted=predicted)
+    monkeypatch.setattr("heatprior.app.work.denoise", lambda *_, **__: done)
     outcome = denoise_picture(OpenedPicture("p", tmp_path / "a.npy", "a.npy"), Choice(error=True), lambda _: None)
     assert outcome.get("predicted") == told
     assert outcome["errors"]
@@ -45,5 +47,5 @@ def test_an_estimate_is_cancelled_between_its_parts(monkeypatch, tmp_path, last,
             raise CancelledByUserError
 
     with pytest.raises(CancelledByUserError) if last <= 1.0 else nullcontext():
-        estimate_picture(picture, 0, progress)
+        estimate_picture(picture, 0, "auto", progress)
     assert looked == done

@@ -8,7 +8,8 @@ import os
 import shutil
 import tempfile
 import zipfile
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
@@ -25,14 +26,7 @@ from heatprior.app.prior_page import SHOWN, describe_filters, expert, likelihood
 from heatprior.app.tabs import GoneError, Tab, Tabs, plain_name
 from heatprior.app.views import Pace, ViewRequest, guess_noise, is_quick_look, render
 from heatprior.app.words import describe_noise
-from heatprior.app.work import (
-    MASK,
-    Choice,
-    Restoration,
-    denoise_picture,
-    estimate_picture,
-    restore_picture,
-)
+from heatprior.app.work import MASK, Choice, Restoration, denoise_picture, estimate_picture, restore_picture
 from heatprior.errors import HeatpriorError, InvalidInputError
 from heatprior.files import make_folder, replacing
 from heatprior.images import name_result, read_image, write_image
@@ -174,20 +168,12 @@ async def look(request: Request) -> Response:
     numbers = [parse_integer(asked.get(name), name) for name in ("x", "y", "w", "h", "step")]
     frame = _parse_frame(picture, asked)
     result = asked.get("result") or None
-    wanted = ViewRequest(
-        asked.get("layer", "noisy"),
-        frame,
-        Region.within(picture.shape_of(result), *numbers),
-        Restoration.read(asked) if "task" in asked else Choice.read(asked),
-        result,
-        asked.get("closeness", ""),
-    )
+    region = Region.within(picture.shape_of(result), *numbers)
+    choice = Restoration.read(asked) if "task" in asked else Choice.read(asked)
+    wanted = ViewRequest(asked.get("layer", "noisy"), frame, region, choice, result, asked.get("closeness", ""))
     work = partial(render, picture, wanted, state.restoring if "task" in asked else state.pace)
     shown = await (state.looks.run(tab.number, work) if is_quick_look(wanted) else run_in_threadpool(work))
-    headers = {
-        "x-region": ",".join(map(str, shown.region)),
-        "x-ends": f"{shown.black:.6g},{shown.white:.6g}",
-    }
+    headers = {"x-region": ",".join(map(str, shown.region)), "x-ends": f"{shown.black:.6g},{shown.white:.6g}"}
     return Response(shown.bmp, media_type=BMP, headers=headers)
 
 
@@ -202,10 +188,8 @@ async def get_noise(request: Request) -> Response:
 
 
 async def _open_picture(tab: Tab, number: str, path: Path) -> Response:
-    try:
+    with _name_files({str(path): path.name}):
         picture = await run_in_threadpool(tab.open, number, path)
-    except HeatpriorError as error:  # it names the file by where it lies here
-        raise type(error)(str(error).replace(str(path), path.name)) from error
     height, width = picture.frame_shape[:2]
     return JSONResponse(
         {
@@ -222,12 +206,10 @@ async def _open_picture(tab: Tab, number: str, path: Path) -> Response:
     )
 
 
-def _estimate(picture: OpenedPicture, asked: Mapping[str, Any]) -> Work:
-    return partial(estimate_picture, picture, _parse_frame(picture, asked), Choice.read(asked).noise)
-
-
 JOBS: dict[str, Callable[[OpenedPicture, Mapping[str, Any]], Work]] = {
-    "estimate": _estimate,
+    "estimate": lambda picture, asked: partial(
+        estimate_picture, picture, _parse_frame(picture, asked), Choice.read(asked).noise
+    ),
     "denoise": lambda picture, asked: partial(denoise_picture, picture, Choice.read(asked)),
     "restore": lambda picture, asked: partial(restore_picture, picture, Restoration.read(asked)),
 }
@@ -286,12 +268,8 @@ async def keep(request: Request) -> Response:
     parts = [plain_name(part) for part in PurePosixPath(str(asked.get("place", picture.name))).parts]
     if not parts:
         raise InvalidInputError("the result has no name; reload the page")
-
-    def write() -> None:
-        with tab.archiving:
-            _write(picture, str(asked.get("result", "")), tab.folder / SAVED / Path(*parts))
-
-    await run_in_threadpool(write)
+    result, path = str(asked.get("result", "")), tab.folder / SAVED / Path(*parts)
+    await run_in_threadpool(tab.archive, _write, picture, result, path)
     return JSONResponse({"place": "/".join(parts)})
 
 
@@ -299,24 +277,14 @@ async def save_all(request: Request) -> Response:
     """Send all results of the queue in one archive."""
     tab = tab_of(request)
     path = _own_folder(tab.folder) / "denoised.zip"
-
-    def pack() -> None:
-        with tab.archiving:
-            _pack(tab.folder / SAVED, path)
-
-    await run_in_threadpool(pack)
+    await run_in_threadpool(tab.archive, _pack, tab.folder / SAVED, path)
     return _send(path, "application/zip")
 
 
 async def delete_saved(request: Request) -> Response:
     """Delete the results of the queue."""
     tab = tab_of(request)
-
-    def delete() -> None:
-        with tab.archiving:
-            shutil.rmtree(tab.folder / SAVED, ignore_errors=True)
-
-    await run_in_threadpool(delete)
+    await run_in_threadpool(tab.archive, shutil.rmtree, tab.folder / SAVED, True)  # errors are ignored
     return JSONResponse({})
 
 
@@ -334,27 +302,36 @@ def _send(path: Path, media_type: str) -> Response:
     return FileResponse(path, filename=path.name, media_type=media_type, background=tidy)
 
 
-def _check_mask(picture: OpenedPicture, path: Path) -> None:
+@contextmanager
+def _name_files(names: Mapping[str, str]) -> Iterator[None]:
+    """Have errors name files as the page does, not by where they lie here."""
     try:
-        mask = read_image(path)
-        if mask.pixels.shape[:2] != picture.frame_shape[:2]:
-            raise InvalidInputError(
-                f"the mask has {mask.pixels.shape[:2]} pixels but the picture {picture.frame_shape[:2]}; paint it again"
-            )
+        yield
     except HeatpriorError as error:
+        words = str(error)
+        for place, name in names.items():
+            words = words.replace(place, name)
+        raise type(error)(words) from error
+
+
+def _check_mask(picture: OpenedPicture, path: Path) -> None:
+    shape = picture.frame_shape[:2]
+    try:
+        with _name_files({str(path): MASK}):
+            mask = read_image(path).pixels
+            if mask.shape[:2] != shape:
+                raise InvalidInputError(f"the mask has {mask.shape[:2]} pixels but the picture {shape}; paint it again")
+    except HeatpriorError:
         path.unlink(missing_ok=True)
-        raise type(error)(str(error).replace(str(path), MASK)) from error
+        raise
 
 
 def _write(picture: OpenedPicture, result: str, path: Path) -> None:
     """Write a result as `heatprior denoise` does."""
-    try:
+    with _name_files({str(path): path.name, f"{picture.path.parent.parent}{os.sep}": ""}):
         make_folder(path.parent)
         kept = picture.result(result)
         write_image(path, kept.load(), like=kept.like)
-    except HeatpriorError as error:
-        words = str(error).replace(str(path), path.name).replace(f"{picture.path.parent.parent}{os.sep}", "")
-        raise type(error)(words) from error
 
 
 def _pack(folder: Path, path: Path) -> None:

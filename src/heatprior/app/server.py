@@ -68,13 +68,9 @@ def application(folder: Path, token: str, names: frozenset[str], largest: int = 
             Mount("/api", routes=ROUTES),
             Mount("/static", StaticFiles(directory=STATIC)),
         ],
-        exception_handlers={
-            HeatpriorError: _answer_refusal,
-            SupersededError: _answer_superseded,
-            MemoryError: _answer_out_of_memory,
-            HTTPException: _answer_not_found,
-            Exception: _answer_failure,
-        },
+        exception_handlers=dict.fromkeys(
+            (HeatpriorError, SupersededError, MemoryError, HTTPException, Exception), _answer_error
+        ),
         lifespan=life,
     )
     app.state.shared = ServerState(tabs, QuickLooks(), Pace.of_denoising(), Pace.of_restoring(), largest)
@@ -101,13 +97,9 @@ def _serve(host: str, port: int, largest: int, ready: Callable[[str], None]) -> 
         url = f"http://{f'[{shown}]' if ':' in shown else shown}:{address[1]}/?token={token}"
         app = application(folder, token, host_names(host, address[1]), largest)
         config = uvicorn.Config(
-            app,
-            log_level="critical",
-            access_log=False,
-            timeout_graceful_shutdown=PATIENCE,
-            server_header=False,
-            proxy_headers=False,
-        )
+            app, log_level="critical", access_log=False, timeout_graceful_shutdown=PATIENCE,
+            server_header=False, proxy_headers=False,
+        )  # fmt: skip
         for number in (signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)):
             signal.signal(number, _end)
         Thread(target=warm_up, daemon=True).start()
@@ -139,27 +131,22 @@ async def _answer_page(_: Request) -> Response:
     return FileResponse(STATIC / "index.html", media_type="text/html")
 
 
-async def _answer_refusal(_: Request, error: Exception) -> Response:
-    code = 410 if isinstance(error, GoneError) else 413 if isinstance(error, TooLargeError) else 422
-    return JSONResponse({"error": " ".join(str(error).split())}, status_code=code)
-
-
-async def _answer_superseded(_: Request, __: Exception) -> Response:
-    return Response(status_code=204)
-
-
-async def _answer_out_of_memory(_: Request, __: Exception) -> Response:
-    return JSONResponse({"error": "not enough memory; close other pictures, or cut this one into parts"}, 422)
-
-
-async def _answer_not_found(_: Request, error: Exception) -> Response:
-    code = error.status_code if isinstance(error, HTTPException) else 404
-    return JSONResponse({"error": "there is nothing here; open the URL that heatprior app printed"}, code)
-
-
-async def _answer_failure(_: Request, error: Exception) -> Response:
-    sys.stderr.write(f"heatprior: error: {type(error).__name__}: {error}\n")
-    return JSONResponse({"error": f"something unexpected happened ({type(error).__name__}); please report it"}, 500)
+async def _answer_error(_: Request, error: Exception) -> Response:
+    """What failed, in one line; an internal error goes to the terminal too."""
+    match error:
+        case SupersededError():
+            return Response(status_code=204)
+        case HeatpriorError():
+            code = 410 if isinstance(error, GoneError) else 413 if isinstance(error, TooLargeError) else 422
+            words = " ".join(str(error).split())
+        case MemoryError():
+            code, words = 422, "not enough memory; close other pictures, or cut this one into parts"
+        case HTTPException():
+            code, words = error.status_code, "there is nothing here; open the URL that heatprior app printed"
+        case _:
+            sys.stderr.write(f"heatprior: error: {type(error).__name__}: {error}\n")
+            code, words = 500, f"something unexpected happened ({type(error).__name__}); please report it"
+    return JSONResponse({"error": words}, code)
 
 
 def host_names(host: str, port: int) -> frozenset[str]:

@@ -11,10 +11,11 @@ import secrets
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Lock
+from typing import Any
 
 from heatprior.app.jobs import LongJob, Turns, Work, end_all
 from heatprior.app.pictures import OpenedPicture
@@ -41,7 +42,7 @@ class Tab:
         self.folder = folder / self.number
         self.folder.mkdir(mode=0o700)
         self.heard = time.monotonic()
-        self.archiving = Lock()  # held by who changes or packs the results of the queue
+        self._archiving = Lock()  # held by who changes or packs the results of the queue
         self._turns = turns
         self.pictures: dict[str, OpenedPicture] = {}
         self.jobs: dict[str, LongJob] = {}
@@ -91,6 +92,11 @@ class Tab:
         self._jobs_of.setdefault(picture.number, []).append(job)
         return job.start()
 
+    def archive(self, work: Callable[..., None], *arguments: Any) -> None:
+        """Change or pack the results of the queue, as nobody else does meanwhile."""
+        with self._archiving:
+            work(*arguments)
+
     def job(self, number: str) -> LongJob:
         """One of its jobs."""
         if number not in self.jobs:
@@ -113,7 +119,8 @@ class Tabs:
 
     def open(self) -> Tab:
         """A new one; those of which nothing was heard for long are closed."""
-        self.close_silent()
+        for silent in [tab for tab in list(self._tabs.values()) if time.monotonic() - tab.heard > SILENCE]:
+            self.close(silent.number)
         with self._lock:
             if len(self._tabs) >= MOST_TABS:
                 raise InvalidInputError(f"{MOST_TABS} pages are open already; close one of them")
@@ -135,12 +142,6 @@ class Tabs:
             tab = self._tabs.pop(number, None)
         if tab is not None:
             tab.close()
-
-    def close_silent(self) -> None:
-        """Close those that seem to be gone."""
-        for tab in list(self._tabs.values()):
-            if time.monotonic() - tab.heard > SILENCE:
-                self.close(tab.number)
 
     def close_all(self) -> None:
         """The server ends."""

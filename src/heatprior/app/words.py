@@ -12,6 +12,13 @@ from heatprior.noise.channel_noise import NINETY
 from heatprior.restoration.denoising import FLOOR
 
 COLOURS = ("red", "green", "blue")
+AMOUNTS = (  # how noise looks to people, up to which part of what is shown
+    (0.002, "Hardly any noise."),
+    (0.012, "A little noise, as in daylight."),
+    (0.04, "Visible noise, as indoors."),
+    (0.12, "Strong noise, as at night."),
+    (float("inf"), "Very strong noise: fine detail is lost in it."),
+)
 
 
 def describe_noise(noise: FrameNoise, ends: tuple[float, float]) -> dict[str, Any]:
@@ -25,7 +32,7 @@ def describe_noise(noise: FrameNoise, ends: tuple[float, float]) -> dict[str, An
         sentences = ["The picture stays as it is. If you see noise, move the strength to the right."]
     else:
         headline = f"σ ≈ {format_level(sigma)} of {format_full_scale(span)}"
-        sentences = [_describe_amount(sigma / span)]
+        sentences = [next(words for limit, words in AMOUNTS if sigma / span < limit)]
         if ends != (0.0, 255.0):
             sentences.append(f"The picture uses {format_level(ends[0])} to {format_level(ends[1])}.")
     if report.defects:
@@ -43,19 +50,6 @@ def describe_noise(noise: FrameNoise, ends: tuple[float, float]) -> dict[str, An
         "fromPart": noise.from_part,
         "models": list(report.models),
     }
-
-
-def _describe_amount(part: float) -> str:
-    """How it looks to people, `part` being that of what is shown."""
-    for limit, words in (
-        (0.002, "Hardly any noise."),
-        (0.012, "A little noise, as in daylight."),
-        (0.04, "Visible noise, as indoors."),
-        (0.12, "Strong noise, as at night."),
-    ):
-        if part < limit:
-            return words
-    return "Very strong noise: fine detail is lost in it."
 
 
 def _describe_details(noise: FrameNoise, levels: list[float]) -> list[str]:

@@ -26,10 +26,8 @@ from heatprior.presets import DEFAULT, QUICK, find_preset
 from heatprior.restoration.denoising import STRENGTHS, denoise, strengthen
 from heatprior.restoration.operators.convolution import Blur, Downsample, gaussian_kernel, motion_kernel
 from heatprior.restoration.plug_and_play import LEAST_SIGMA
-from heatprior.restoration.predicted_psnr import PredictedPsnr
 from heatprior.restoration.restore import fill_in, restore
 
-UNKNOWN = PredictedPsnr(float("nan"), float("nan"))
 MASK = "mask.png"  # what a person painted, beside the picture in the temporary folder
 WIDEST = 20.0  # pixels: standard deviation of a Gaussian blur
 LONGEST = 100.0  # pixels of a motion
@@ -53,12 +51,7 @@ class Choice:
     @classmethod
     def read(cls, values: Mapping[str, Any]) -> Choice:
         """Parse what the page sent; raises InvalidInputError for what makes no sense."""
-        sigma, strength = parse_number(values, "sigma"), parse_number(values, "strength")
-        strength = 1.0 if strength is None else strength
-        if sigma is not None and not (math.isfinite(sigma) and sigma > 0):
-            raise InvalidInputError(f"the noise level is {sigma:g}; expected a positive number, in units of the image")
-        if not STRENGTHS[0] <= strength <= STRENGTHS[1]:
-            raise InvalidInputError(f"the strength is {strength:g}; expected {STRENGTHS[0]:g} to {STRENGTHS[1]:g}")
+        sigma, strength = _parse_level(values), _within(values, "strength", *STRENGTHS, 1.0)
         quality, kind = str(values.get("quality") or DEFAULT), str(values.get("noise") or "auto")
         find_preset(quality[:40])
         check_kind(kind[:40])
@@ -125,23 +118,6 @@ def parse_number(values: Mapping[str, Any], name: str) -> float | None:
         raise InvalidInputError(f"{name} is {str(value)[:40]!r}; expected a number") from None
 
 
-class Denoised(NamedTuple):
-    """Pixels, and their standard errors and expected PSNR if those were asked for."""
-
-    pixels: NDArray[Any]
-    error: FloatArray | None
-    predicted: PredictedPsnr
-
-
-def _denoise_frames(picture: OpenedPicture, choice: Choice, progress: Progress) -> Denoised:
-    """All frames of a picture."""
-    keywords = {"channel_axis": picture.image.channel_axis, **choice.keywords}
-    if not choice.error:
-        return Denoised(denoise(picture.values, progress=progress, **keywords), None, UNKNOWN)
-    found = denoise(picture.values, return_error=True, progress=progress, **keywords)
-    return Denoised(found.pixels, found.error, found.predicted)
-
-
 @dataclass(frozen=True)
 class Restoration:
     """One of the tasks with its settings; `sigma` in the units of the image, or None: estimated, or pixels stay."""
@@ -164,12 +140,9 @@ class Restoration:
         if blur not in ("gaussian", "motion"):
             raise InvalidInputError(f"the blur is {blur[:40]!r}; expected gaussian or motion")
         factor = int(_within(values, "factor", min(FACTORS), max(FACTORS), cls.factor))
-        sigma = parse_number(values, "sigma")
-        if sigma is not None and not (math.isfinite(sigma) and sigma > 0):
-            raise InvalidInputError(f"the noise level is {sigma:g}; expected a positive number, in units of the image")
         return cls(
             task,
-            sigma,
+            _parse_level(values),
             blur,
             _within(values, "width", 0.1, WIDEST, cls.width),
             _within(values, "length", 1.0, LONGEST, cls.length),
@@ -251,6 +224,13 @@ TASKS = {
 }
 
 
+def _parse_level(values: Mapping[str, Any]) -> float | None:
+    sigma = parse_number(values, "sigma")
+    if sigma is not None and not (math.isfinite(sigma) and sigma > 0):
+        raise InvalidInputError(f"the noise level is {sigma:g}; expected a positive number, in units of the image")
+    return sigma
+
+
 def _within(values: Mapping[str, Any], name: str, low: float, high: float, usual: float) -> float:
     value = parse_number(values, name)
     if value is None:
@@ -263,12 +243,7 @@ def _within(values: Mapping[str, Any], name: str, low: float, high: float, usual
 def estimate_picture(picture: OpenedPicture, number: int, kind: str, progress: Progress) -> dict[str, Any]:
     """What kind of noise a frame has, how much and where, and what speaks against it."""
     frame = picture.frame(number)
-    report = estimate_noise(
-        frame,
-        kind,
-        channel_axis=picture.channel_axis,
-        progress=span_of(progress, 0.0, ESTIMATING),
-    )
+    report = estimate_noise(frame, kind, channel_axis=picture.channel_axis, progress=span_of(progress, 0.0, ESTIMATING))
     found = find_doubts(report, frame, picture.channel_axis, done=span_of(progress, ESTIMATING, 1.0))
     progress(1.0)
     doubts = tuple(one_of_each(list(chain.from_iterable(found))))
@@ -280,12 +255,15 @@ def estimate_picture(picture: OpenedPicture, number: int, kind: str, progress: P
 def denoise_picture(picture: OpenedPicture, choice: Choice, progress: Progress) -> dict[str, Any]:
     """All frames, exactly as `heatprior denoise` does it; the pixels go to a file, so that memory is free again."""
     start = time.perf_counter()
-    done = _denoise_frames(picture, choice, progress)
-    outcome: dict[str, Any] = {"result": picture.add(done.pixels, picture.image, done.error)}
-    if done.error is not None:
-        outcome["errors"] = True
-    if done.predicted.stderr < UNSURE:
-        outcome["predicted"] = f"{done.predicted.psnr:.1f} ± {done.predicted.stderr:.1f} dB"
+    keywords = {"channel_axis": picture.image.channel_axis, "progress": progress, **choice.keywords}
+    outcome: dict[str, Any] = {}
+    if choice.error:
+        done = denoise(picture.values, return_error=True, **keywords)
+        outcome |= {"result": picture.add(done.pixels, picture.image, done.error), "errors": True}
+        if done.predicted.stderr < UNSURE:
+            outcome["predicted"] = f"{done.predicted.psnr:.1f} ± {done.predicted.stderr:.1f} dB"
+    else:
+        outcome["result"] = picture.add(denoise(picture.values, **keywords), picture.image)
     command = choice.command(picture.name, name_result(picture.name, "denoised"))
     return {**outcome, "command": command, "seconds": round(time.perf_counter() - start, 2)}
 
