@@ -6,6 +6,7 @@ The posterior mean acts on each response by itself, so for one noise level it is
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -75,15 +76,15 @@ def tables_between(prior: PatchPrior, lowest: float, highest: float) -> Response
     exact = np.linspace(
         np.log(lowest), np.log(highest), 4 + int(np.log(highest / lowest) / (SPLINE_STEP * LOG_SIGMA_STEP))
     )
-    at_exact = for_each(lambda sigma: _changes(prior, sigma, MAP_CELLS), list(np.exp(exact)))
-    changes = _between_chord_and_curve(refine(np.stack(at_exact), SPLINE_STEP), 0)
-    return _tables(prior, changes, lowest, float(np.exp((exact[1] - exact[0]) / SPLINE_STEP)))
+    at_exact = np.stack(for_each(lambda sigma: _changes(prior, sigma, MAP_CELLS), list(np.exp(exact))), axis=1)
+    by_expert = (_between_chord_and_curve(refine(changes, SPLINE_STEP), 0) for changes in at_exact)
+    return _tables(prior, by_expert, lowest, float(np.exp((exact[1] - exact[0]) / SPLINE_STEP)))
 
 
 @lru_cache(maxsize=16)  # for images and channels that share a noise level, and the levels of their splitting
 def response_tables(prior: PatchPrior, sigma: float) -> ResponseTables:
     """Tables for one noise level."""
-    return _tables(prior, _changes(prior, sigma, CELLS)[None], sigma, 2.0)
+    return _tables(prior, _changes(prior, sigma, CELLS)[:, None], sigma, 2.0)
 
 
 def _changes(prior: PatchPrior, sigma: float, cells: int) -> FloatArray:
@@ -94,14 +95,17 @@ def _changes(prior: PatchPrior, sigma: float, cells: int) -> FloatArray:
     return (sigma**2 / (experts.base_sigma**2 + tau**2) * (towards - responses)).T
 
 
-def _tables(prior: PatchPrior, changes: FloatArray, lowest: float, ratio: float) -> ResponseTables:
-    """Straight lines through changes (S, J, cells + 1), where cells meet."""
-    cells = changes.shape[-1] - 1
-    q = np.arange(cells + 1) - cells / 2
-    changes = _between_chord_and_curve(changes, -1)
-    slopes = np.diff(changes)
-    lines = np.stack([changes[..., :-1] - slopes * q[:-1], slopes], axis=-1, dtype=np.float32)
-    return ResponseTables(np.ascontiguousarray(lines.swapaxes(0, 1)), _reach(prior), _growth(prior), lowest, ratio)
+def _tables(prior: PatchPrior, by_expert: Iterable[FloatArray], lowest: float, ratio: float) -> ResponseTables:
+    """Straight lines through the changes (S, cells + 1) of each expert, where cells meet; one expert at a time."""
+    lines = [_lines_through(_between_chord_and_curve(changes, -1)) for changes in by_expert]
+    return ResponseTables(np.stack(lines), _reach(prior), _growth(prior), lowest, ratio)
+
+
+def _lines_through(nodes: FloatArray) -> FloatArray:
+    """Value in the middle of the table and slope of each cell, (S, cells, 2) in float32."""
+    cells = nodes.shape[-1] - 1
+    slopes = np.diff(nodes)
+    return np.stack([nodes[..., :-1] - slopes * (np.arange(cells) - cells / 2), slopes], axis=-1, dtype=np.float32)
 
 
 def _between_chord_and_curve(values: FloatArray, axis: int) -> FloatArray:
