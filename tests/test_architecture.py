@@ -22,7 +22,7 @@ MAY_IMPORT = {
     "files": {"errors"},
     "locks": set(),
     "kinds": set(),
-    "presets": set(),
+    "presets": {"errors"},
     "scipy_subset": {"arrays"},
     "version": set(),
     "noise_value": {"arrays", "display", "errors"},
