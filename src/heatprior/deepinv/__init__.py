@@ -9,7 +9,6 @@ what is exact and what is not.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from os import PathLike
 from typing import Any
 
@@ -58,7 +57,9 @@ class Denoiser(deepinv.models.Denoiser):
         """Images (B, C, H, W) without noise of standard deviation `sigma`: a number, (B,), (B, 1, 1, 1), or a map."""
         if self.steps is None or isinstance(self.steps, int):
             return self.prior.denoise(x, sigma, self.steps)
-        return channel_by_channel(self._posterior_mean, x, as_levels(sigma, x))
+        images, levels = mix(x, as_levels(sigma, x))
+        clean = self._posterior_mean(images, levels).unflatten(0, x.shape[:2])
+        return torch.einsum("cd,bdhw->bchw", torch.linalg.inv(colour_matrix(x)), clean)
 
     def _posterior_mean(self, images: Tensor, sigma: Tensor) -> Tensor:
         """y + sigma² ∇ log f(y, t) of images (N, H, W), each of one noise level (N,): Tweedie, Eq. (3)."""
@@ -163,10 +164,3 @@ def mix(x: Tensor, levels: Tensor) -> tuple[Tensor, Tensor]:
     matrix = colour_matrix(x)
     sigma = levels.to(x.dtype).reshape(-1, 1) * matrix.norm(dim=1)
     return torch.einsum("dc,bchw->bdhw", matrix, x).flatten(0, 1), sigma.expand(len(x), -1).reshape(-1)
-
-
-def channel_by_channel(function: Callable[[Tensor, Tensor], Tensor], x: Tensor, levels: Tensor) -> Tensor:
-    """`function` of mixed images (N, H, W) and their levels (N,), mixed back."""
-    images, sigma = mix(x, levels)
-    result = function(images, sigma).unflatten(0, x.shape[:2])
-    return torch.einsum("cd,bdhw->bchw", torch.linalg.inv(colour_matrix(x)), result)

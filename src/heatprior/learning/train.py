@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeVar, overload
 from heatprior.errors import InvalidInputError
 from heatprior.learning.material import Images, gather
 from heatprior.learning.patch_training import TrainingConfig
-from heatprior.learning.runs import Report, Session, begin_run, interruptible, resume_run
+from heatprior.learning.runs import Report, begin_run, interruptible, resume_run
 from heatprior.learning.training import Loop, TrainingSettings
 from heatprior.priors.patch import PatchPrior
 from heatprior.priors.protocol import StoredPrior
@@ -95,9 +95,14 @@ def train(
     >>> prior.patch_shape
     (3, 3)
     """
-    if run is None:
-        if resume or images is None:
-            raise InvalidInputError("no images to train on; give a folder or arrays, or resume a run folder")
+    if run is not None and resume:
+        kind, asked = (config.kind, asdict(config)) if config else (None, {})
+        session = resume_run(Path(run), images, validation, kind=kind, asked=asked)
+    elif resume or images is None:
+        raise InvalidInputError("no images to train on; give a folder or arrays, or resume a run folder")
+    elif run is not None:
+        session = begin_run(Path(run), config or TrainingConfig(), images, validation, hold_out=False)
+    else:
         config = config or TrainingConfig()
         material = gather(config, images, validation, hold_out=False)
         loop = Loop(config.training(material.source), material.validation)
@@ -105,25 +110,8 @@ def train(
             if report is not None:
                 report(event)
         return loop.training.prior()
-    session = _session(Path(run), images, config, validation, resume=resume)
     with interruptible() as stop:
         prior = session.train(report=report, stop=stop)
     if prior is None:
         raise KeyboardInterrupt
     return prior
-
-
-def _session(
-    folder: Path,
-    images: Images | None,
-    config: TrainingSettings[StoredPrior] | None,
-    validation: Images | None,
-    *,
-    resume: bool,
-) -> Session:
-    if resume:
-        kind, asked = (config.kind, asdict(config)) if config else (None, {})
-        return resume_run(folder, images, validation, kind=kind, asked=asked)
-    if images is None:
-        raise InvalidInputError("no images to train on; give a folder or arrays")
-    return begin_run(folder, config or TrainingConfig(), images, validation, hold_out=False)

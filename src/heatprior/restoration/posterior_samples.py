@@ -18,7 +18,7 @@ from heatprior.arrays import FloatArray
 from heatprior.border.entry import enter
 from heatprior.border.pixels import check_one_level
 from heatprior.errors import InvalidInputError
-from heatprior.kernels.patches import Grid, extract
+from heatprior.kernels.patches import Grid, average, extract
 from heatprior.priors.protocol import DiffusedPrior, ImagePrior, Posterior, Prior
 from heatprior.restoration.denoising import Settings
 from heatprior.restoration.error_bars import denoise_with_error
@@ -107,13 +107,9 @@ def _deviation(image: FloatArray, sigma: float, prior: Prior, rng: np.random.Gen
     patches = extract(image, size, grid)
     mean, variance = drawable.posterior(patches, sigma)
     deviations = drawable.posterior_sample(patches, sigma, rng=rng) - mean
-    rows, columns = (grid.starts(length, size) for length in image.shape)
-    total, spread = np.zeros(image.shape), np.zeros(image.shape)
-    for values, where in ((deviations, total), (variance, spread)):
-        placed = values.reshape(len(rows), len(columns), size, size)
-        for i in range(size):
-            for j in range(size):
-                where[np.ix_(rows + i, columns + j)] += placed[:, :, i, j]
+    shape = (image.shape[0], image.shape[1])
+    counts = np.multiply.outer(*grid.counts(shape, size))
+    total, spread = (counts * average(values, shape, size, grid) for values in (deviations, variance))
     return np.asarray(total / np.sqrt(np.maximum(spread, LEAST_VARIANCE)))
 
 

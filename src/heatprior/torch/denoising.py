@@ -11,11 +11,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-import torch.nn.functional as F  # noqa: N812  the field's own name for it  # noqa: N812
+import torch.nn.functional as F  # noqa: N812
 from torch import Tensor
 
 from heatprior.border.pixels import COLOUR
-from heatprior.errors import InvalidInputError
 from heatprior.kernels.patches import EVERY, Grid
 from heatprior.priors.schedules import LEAST_SIGMA, Schedules, TableOverSigma
 from heatprior.restoration.pipeline import LEAST_SIDE
@@ -53,12 +52,6 @@ class SplittingSchedule(NamedTuple):
         levels, weights = (tuple(zip(*values, strict=True)) for values in (schedules.levels, schedules.weights))
         grids = tuple(map(schedules.grid, range(schedules.steps)))
         return cls(tuple(np.log(schedules.sigmas).tolist()), levels, weights, grids)
-
-
-def check_steps(steps: int | None) -> None:
-    """Raise unless this is a valid number of steps."""
-    if steps not in (None, 1):
-        raise InvalidInputError(f"steps is {steps!r}; expected None, the prior's own schedule, or 1")
 
 
 class Recipe(NamedTuple):

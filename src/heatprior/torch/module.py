@@ -25,7 +25,7 @@ from heatprior.errors import InvalidInputError
 from heatprior.kernels.patches import EVERY, Grid
 from heatprior.restoration.denoising import denoise
 from heatprior.restoration.pipeline import MOST_SCALES
-from heatprior.torch.denoising import Crossovers, Recipe, SplittingSchedule, check_steps, denoise_images
+from heatprior.torch.denoising import Crossovers, Recipe, SplittingSchedule, denoise_images
 
 Sigma: TypeAlias = float | Tensor
 Function = Callable[[Tensor, Tensor], tuple[Tensor, ...]]
@@ -100,10 +100,12 @@ class PriorModule(nn.Module):
         broadcasts to the images. `steps=1` averages the posterior means of all patches once; else that is done in
         several steps at falling levels, and at several scales. As `heatprior.denoise`. Three channels are colours.
         """
-        check_steps(steps)
+        if steps not in (None, 1):
+            raise InvalidInputError(f"steps is {steps!r}; expected None, the prior's own schedule, or 1")
         check_images(x, self.size)
         levels = as_levels(sigma, x)
-        if x.dtype == torch.float32 and can_use_library(self, x, levels) and library_covers(levels):
+        by_library = x.dtype == torch.float32 and can_use_library(self, x, levels)
+        if by_library and float(levels.min()) >= LEAST and float(levels.max()) <= MOST:
             return denoise_by_library(self.to_prior(), x, levels, steps)
         schedule, most = (None, 1) if steps == 1 else (self.schedule, MOST_SCALES if self._prior.patch_shape else 1)
         return denoise_images(self.changes, x, levels, Recipe(schedule, most, self.size, self.crossovers, self.between))
@@ -305,11 +307,6 @@ def call_library(function: Callable[[FloatArray, FloatArray], Any], y: Tensor, s
     """Call function(y, sigma) of the library; returns one tensor for each array."""
     answer = function(array_of(y), array_of(sigma))
     return tuple(map(torch.from_numpy, answer if isinstance(answer, tuple) else (answer,)))
-
-
-def library_covers(levels: Tensor) -> bool:
-    """Whether the library denoises images of all these noise levels."""
-    return float(levels.min()) >= LEAST and float(levels.max()) <= MOST
 
 
 def denoise_by_library(prior: Any, x: Tensor, levels: Tensor, steps: int | None) -> Tensor:

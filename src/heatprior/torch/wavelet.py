@@ -85,8 +85,7 @@ class WaveletModule(PriorModule):
 
     def log_prob(self, y: Tensor, sigma: Sigma) -> Tensor:
         """log f(y, t) of cyclic images (..., H, W) on the span of the bands: (...)."""
-        self._check(y)
-        sigmas = as_sigma(sigma, self.logits, y.shape[:-2])
+        sigmas = self._check(y, sigma)
         if can_use_library(self, y, sigmas):
             return call_library(self.to_prior().log_prob, y, sigmas)[0]
         model = self.model(self.logits.dtype)
@@ -102,8 +101,7 @@ class WaveletModule(PriorModule):
 
     def score(self, y: Tensor, sigma: Sigma) -> Tensor:
         """∇ log f(y, t) = Σ_j Σ_m g_jm xi_j (log psi_j)'(xi_j c_jm, t): (..., H, W)."""
-        self._check(y)
-        sigmas = as_sigma(sigma, self.logits, y.shape[:-2])
+        sigmas = self._check(y, sigma)
         if can_use_library(self, y, sigmas):
             return call_library(self.to_prior().score, y, sigmas)[0]
         model = self.model(self.logits.dtype)
@@ -119,8 +117,7 @@ class WaveletModule(PriorModule):
 
     def posterior(self, y: Tensor, sigma: Sigma) -> Posterior:
         """Mean and variance, pixel by pixel, of the clean images, in this one basis: (..., H, W) each."""
-        self._check(y)
-        sigmas = as_sigma(sigma, self.logits, y.shape[:-2])
+        sigmas = self._check(y, sigma)
         if can_use_library(self, y, sigmas):
             return Posterior(*call_library(self.to_prior().posterior, y, sigmas))
         model = self.model(self.logits.dtype)
@@ -162,8 +159,16 @@ class WaveletModule(PriorModule):
 
     def prox(self, y: Tensor, sigma: float, gamma: float) -> Tensor:
         """argmin_x −gamma log f(x, t) + ½ ‖x − y‖², (..., H, W), coefficient by coefficient; without gradient."""
-        self._check(y)
-        return _prox_of_images(self, y, sigma, gamma)
+        self._check(y, sigma)
+        with torch.no_grad():
+            model, images = self.model(self.logits.dtype), y.to(self.logits.dtype)
+            at_once = (self.at_once(PLACES, y.device), self.at_once(len(model.means), y.device))
+            moves = []
+            for j, c in enumerate(self.coefficients(model, images)):
+                variance = model.base**2 + (model.norms[j] * sigma) ** 2
+                band = Band(model.norms[j], variance, model.log_weights[j : j + 1], model.means)
+                moves.append(prox_of_band(band, c.reshape(-1), gamma, at_once).reshape(c.shape) - c)
+            return (images + self.synthesise(model, moves)).to(y.dtype)
 
     def changes(self, images: Tensor, sigma: Tensor, grid: Grid = EVERY) -> Tensor:  # noqa: ARG002
         """The change of images (N, H, W) of any size by the posterior mean, averaged over all shifts of the basis.
@@ -235,7 +240,8 @@ class WaveletModule(PriorModule):
         place = torch.arange(-self.basis.margin, length + self.basis.margin, device=device) % (2 * length)
         return torch.where(place < length, place, 2 * length - 1 - place)
 
-    def _check(self, y: Tensor) -> None:
+    def _check(self, y: Tensor, sigma: Sigma) -> Tensor:
+        """The noise levels, () or one per image; refuses images without a basis."""
         if y.dtype not in (torch.float32, torch.float64):
             raise InvalidInputError(f"images are {y.dtype}; expected float32 or float64, scaled to [0, 1]")
         if y.ndim < 2 or any(length < 1 or length % self.unit for length in y.shape[-2:]):
@@ -243,6 +249,7 @@ class WaveletModule(PriorModule):
                 f"images have shape {tuple(y.shape)} but a basis of {self.basis.levels} levels needs sides that are "
                 f"multiples of {self.unit}; crop them, or use `denoise`, which takes any size"
             )
+        return as_sigma(sigma, self.logits, y.shape[:-2])
 
 
 # The proximal map of −log f: one number at a time, since the basis is orthonormal.
@@ -251,20 +258,6 @@ class WaveletModule(PriorModule):
 # ½ (c − c_y)², and leaves what is off the span as it is. That function of c may have several minima: the best place of
 # a grid, finer than the experts are wide, is refined by Newton's method. Where two minima are equally deep the map
 # jumps, as the true one does.
-
-
-def _prox_of_images(module: WaveletModule, y: Tensor, sigma: float, gamma: float) -> Tensor:
-    """The proximal map of images (..., H, W) whose sides are multiples of `module.unit`; no gradient."""
-    with torch.no_grad():
-        model = module.model(module.logits.dtype)
-        images = y.to(module.logits.dtype)
-        at_once = (module.at_once(PLACES, y.device), module.at_once(len(model.means), y.device))
-        moves = []
-        for j, c in enumerate(module.coefficients(model, images)):
-            variance = model.base**2 + (model.norms[j] * sigma) ** 2
-            band = Band(model.norms[j], variance, model.log_weights[j : j + 1], model.means)
-            moves.append(prox_of_band(band, c.reshape(-1), gamma, at_once).reshape(c.shape) - c)
-        return (images + module.synthesise(model, moves)).to(y.dtype)
 
 
 class Band(NamedTuple):
