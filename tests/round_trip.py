@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from PIL import ImageCms
 
-from heatprior import ImageFileError
+from heatprior.errors import ImageFileError
 from heatprior.images import ImageFile, read_image, write_image
 from heatprior.images.decoding import ROOM
 from heatprior.images.png import COLOUR_TYPES

@@ -7,7 +7,7 @@ import pytest
 import tifffile
 from PIL import Image
 
-from heatprior import ImageFileError
+from heatprior.errors import ImageFileError
 from heatprior.images import LUMA, image_files, read_grey, read_image, to_grey
 
 RNG = np.random.default_rng(0)

@@ -10,7 +10,6 @@ from heatprior.version import __version__ as __version__
 if TYPE_CHECKING:
     from heatprior.errors import (
         HeatpriorError,
-        ImageFileError,
         InvalidInputError,
         OutputFileError,
         PriorFileError,
@@ -46,7 +45,6 @@ _HOME = {
     "FilterBank": "priors.filters",
     "GaussianMixturePrior": "priors.gaussian_mixture",
     "HeatpriorError": "errors",
-    "ImageFileError": "errors",
     "ImagePrior": "priors.protocol",
     "InvalidInputError": "errors",
     "MixtureConfig": "learning.mixture_training",
@@ -78,7 +76,6 @@ __all__ = [
     "FilterBank",
     "GaussianMixturePrior",
     "HeatpriorError",
-    "ImageFileError",
     "ImagePrior",
     "InvalidInputError",
     "MixtureConfig",

@@ -15,7 +15,7 @@ import tifffile
 from PIL import Image
 from round_trip import noise, refuse_when_padded, save_png
 
-from heatprior import ImageFileError
+from heatprior.errors import ImageFileError
 from heatprior.images import decoding, read_grey, read_image, tiff, write_image
 from heatprior.images.decoding import silence_decoders
 

@@ -11,7 +11,8 @@ import tifffile
 from PIL import Image
 from round_trip import DTYPES, PROFILE, assert_upside_down, noise, rewritten, save_png
 
-from heatprior import HeatpriorError, ImageFileError, InvalidInputError, OutputFileError
+from heatprior import HeatpriorError, InvalidInputError, OutputFileError
+from heatprior.errors import ImageFileError
 from heatprior.images import image_files, read_image, write_image
 
 

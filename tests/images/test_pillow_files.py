@@ -11,7 +11,7 @@ import tifffile
 from PIL import Image
 from round_trip import PROFILE, assert_upside_down, noise, rewritten, save_png
 
-from heatprior import ImageFileError
+from heatprior.errors import ImageFileError
 from heatprior.images import read_grey, read_image, write_image
 
 ORIENTATION = 0x0112

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from round_trip import assert_upside_down, noise, refuse_when_padded, rewritten
 
-from heatprior import ImageFileError, OutputFileError
+from heatprior import OutputFileError
+from heatprior.errors import ImageFileError
 from heatprior.images import formats, read_image, write_image
 from heatprior.images.model import Scale
 

@@ -15,7 +15,8 @@ import tifffile
 from PIL import Image
 from round_trip import DTYPES, PROFILE, assert_upside_down, noise, rewritten
 
-from heatprior import ImageFileError, OutputFileError
+from heatprior import OutputFileError
+from heatprior.errors import ImageFileError
 from heatprior.images import check_writable, read_image, write_image
 
 COMMON = ["uint8", "float32"]

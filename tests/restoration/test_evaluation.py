@@ -12,7 +12,8 @@ from PIL import Image
 from skimage.metrics import peak_signal_noise_ratio, structural_similarity
 from synthetic import folder_of_images
 
-from heatprior import ImageFileError, InvalidInputError
+from heatprior import InvalidInputError
+from heatprior.errors import ImageFileError
 from heatprior.images import image_files, read_grey
 from heatprior.kernels.threads import limit_threads
 from heatprior.restoration.evaluation import TrialResult, evaluate, quality, summarise
