@@ -146,7 +146,7 @@ class Result:
         result, wanted, axis = self._room, self._wanted, self._entered.channel_axis
         assert result is not None
         if self._entered.has_alpha:
-            result[..., -1, :, :] = _resize(wanted[..., -1, :, :], result.shape[-2:])
+            result[..., -1, :, :] = resize(wanted[..., -1, :, :], result.shape[-2:])
         if self._keep_gaps and wanted.dtype.kind == "f" and result.shape == wanted.shape:
             np.copyto(result, np.nan, where=np.isnan(wanted))
         return result[..., 0, :, :] if axis is None else np.moveaxis(result, -3, axis)
@@ -232,7 +232,7 @@ def as_type(values: FloatArray, dtype: np.dtype[Any]) -> NDArray[Any]:
     return values if dtype.kind == "f" else np.clip(np.rint(values), *integer_limits(dtype))
 
 
-def _resize(alpha: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
-    """Transparency (..., H, W) at another size: that of the nearest pixel."""
-    rows, columns = (np.arange(length) * old // length for length, old in zip(shape, alpha.shape[-2:], strict=True))
-    return alpha if alpha.shape[-2:] == tuple(shape) else alpha[..., rows[:, None], columns]
+def resize(values: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
+    """Values (..., H, W) at another size: those of the nearest pixel."""
+    rows, columns = (np.arange(length) * old // length for length, old in zip(shape, values.shape[-2:], strict=True))
+    return values if values.shape[-2:] == tuple(shape) else values[..., rows[:, None], columns]

@@ -20,7 +20,7 @@ Every batch is a function of the seed and of the number of the step alone.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -183,9 +183,8 @@ class MixtureTraining(StepByStep):
         """The mixture, its most frequent shape first."""
         mixture = self._mixture
         order = np.argsort(-np.exp(mixture.log_weights).sum(axis=1), kind="stable")
-        training = {"training": {**asdict(self.config), "steps_done": self.done, "images": self.source.images}}
         return GaussianMixturePrior(
-            mixture.covariances[order], mixture.log_weights[order], mixture.contrasts, {**training, **(card or {})}
+            mixture.covariances[order], mixture.log_weights[order], mixture.contrasts, self.describe(self.config, card)
         )
 
     def validate(self, validation: Validation) -> ValidationScores:

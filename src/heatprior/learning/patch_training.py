@@ -14,7 +14,7 @@ the point are in float64.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -228,9 +228,8 @@ class Training(StepByStep):
         """The average of the last iterates as a prior, its filters sorted by norm."""
         filters, logits = project_orthogonal(self._average[0], steps=None), self._average[1]
         order = np.argsort(np.linalg.norm(filters, axis=1))
-        training = {"training": {**asdict(self.config), "steps_done": self.done, "images": self.source.images}}
         return PatchPrior(
-            FilterBank(filters[order]), Experts(logits[order], self.config.reach), {**training, **(card or {})}
+            FilterBank(filters[order]), Experts(logits[order], self.config.reach), self.describe(self.config, card)
         )
 
     def validate(self, validation: Validation) -> ValidationScores:

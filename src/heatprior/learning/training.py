@@ -68,6 +68,11 @@ class StepByStep(ABC):
                 loss = self._step()
                 yield StepReport(self.done, loss, time.perf_counter() - begin)
 
+    def describe(self, config: Any, card: Mapping[str, Any] | None) -> dict[str, Any]:
+        """The card of the prior so far: how it is trained, and these entries."""
+        training = {**asdict(config), "steps_done": self.done, "images": self.source.images}
+        return {"training": training, **(card or {})}
+
     @abstractmethod
     def _step(self) -> float:
         """Do the next step and count it in `done`; returns the loss before it."""

@@ -1,4 +1,4 @@
-"""Validation of the arguments of priors on patches: patches (..., b·b) and their noise levels."""
+"""Validation of the arguments of priors: patches (..., b·b) or images (..., H, W), and their noise levels."""
 
 from __future__ import annotations
 
@@ -25,13 +25,23 @@ def as_patches(y: FloatArray, size: int) -> FloatArray:
     return y.astype(np.float32 if y.dtype.itemsize <= 4 else np.float64, copy=False)
 
 
-def in_double(patches: FloatArray) -> FloatArray:
-    """Patches in float64, checked to be finite."""
-    if not np.isfinite(patches).all():
-        raise InvalidInputError("patches hold NaN or infinite values; fill or leave out such patches first")
-    if np.abs(patches).max(initial=0.0) > LARGEST_GREY:
-        raise InvalidInputError(f"patches hold values beyond ±{LARGEST_GREY:g}; scale grey levels to [0, 1]")
-    return patches.astype(np.float64)
+def as_images(y: FloatArray) -> FloatArray:
+    """Images (..., H, W) as float64, checked to be finite."""
+    y = np.asarray(y)
+    if not np.issubdtype(y.dtype, np.floating):
+        raise InvalidInputError(f"images are {y.dtype}; expected floats scaled to [0, 1] (divide 8-bit values by 255)")
+    if y.ndim < 2 or y.size == 0:
+        raise InvalidInputError(f"images have shape {y.shape}; expected (H, W), or more axes in front of them")
+    return in_double(y, "images")
+
+
+def in_double(values: FloatArray, what: str = "patches") -> FloatArray:
+    """Patches or images in float64, checked to be finite."""
+    if not np.isfinite(values).all():
+        raise InvalidInputError(f"{what} hold NaN or infinite values; fill or leave out such {what} first")
+    if np.abs(values).max(initial=0.0) > LARGEST_GREY:
+        raise InvalidInputError(f"{what} hold values beyond ±{LARGEST_GREY:g}; scale grey levels to [0, 1]")
+    return values.astype(np.float64)
 
 
 def as_sigma(sigma: ArrayLike, shape: tuple[int, ...]) -> FloatArray:

@@ -24,7 +24,7 @@ from heatprior.errors import InvalidInputError, PriorFileError
 from heatprior.kernels.lookup import look_up
 from heatprior.kernels.patches import EVERY, Cells, Grid, Progress
 from heatprior.noise_value import Noise
-from heatprior.priors.arguments import LARGEST_GREY, as_sigma
+from heatprior.priors.arguments import as_images, as_sigma
 from heatprior.priors.experts import Experts, experts_from
 from heatprior.priors.protocol import ImagePrior, denoise_whole, with_card
 from heatprior.priors.schedules import Schedules, schedules_on
@@ -106,20 +106,6 @@ def _table(expert: Experts, xi: float, sigma: float) -> tuple[FloatArray, float]
 def one_by_one(experts: Experts) -> tuple[Experts, ...]:
     """Each expert by itself."""
     return tuple(Experts(row[None], experts.reach) for row in experts.logits)
-
-
-def as_images(y: FloatArray) -> FloatArray:
-    """Images (..., H, W) as float64, checked to be finite."""
-    y = np.asarray(y)
-    if not np.issubdtype(y.dtype, np.floating):
-        raise InvalidInputError(f"images are {y.dtype}; expected floats scaled to [0, 1] (divide 8-bit values by 255)")
-    if y.ndim < 2 or y.size == 0:
-        raise InvalidInputError(f"images have shape {y.shape}; expected (H, W), or more axes in front of them")
-    if not np.isfinite(y).all():
-        raise InvalidInputError("images hold NaN or infinite values; fill them first")
-    if np.abs(y).max() > LARGEST_GREY:
-        raise InvalidInputError(f"images hold values beyond ±{LARGEST_GREY:g}; scale grey levels to [0, 1]")
-    return y.astype(np.float64)
 
 
 def of_type(result: FloatArray, like: FloatArray) -> FloatArray:

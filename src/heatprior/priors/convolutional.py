@@ -22,8 +22,8 @@ from numpy.typing import ArrayLike
 from heatprior.arrays import FloatArray, IntArray
 from heatprior.errors import InvalidInputError, PriorFileError
 from heatprior.kernels.patches import Progress, part_of
-from heatprior.priors.arguments import as_sigmas_of
-from heatprior.priors.bands import BandPrior, Shape, Spectrum, as_images, of_type
+from heatprior.priors.arguments import as_images, as_sigmas_of
+from heatprior.priors.bands import BandPrior, Shape, Spectrum, of_type
 from heatprior.store import PriorFile
 
 SIDE = 128  # pixels of a sample, by default

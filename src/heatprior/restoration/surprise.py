@@ -20,7 +20,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import ArrayLike
 
 from heatprior.arrays import FloatArray
-from heatprior.border.entry import enter
+from heatprior.border.entry import enter, resize
 from heatprior.border.pixels import check_one_level, in_unit_range
 from heatprior.display import as_html
 from heatprior.errors import InvalidInputError
@@ -126,7 +126,7 @@ def surprise(
         raise InvalidInputError("no patch of the image is without missing pixels; nothing can be said of it")
     strange, plain = float((known < EXTREME).mean()), float((known > 1.0 - EXTREME).mean())
     noise = float(estimate_sigma(grey, white=1.0).sigma) / level
-    return Surprise(_as_map(p, grey.shape), strange, plain, noise, _reason(grey, strange, plain, noise))
+    return Surprise(resize(p, grey.shape), strange, plain, noise, _reason(grey, strange, plain, noise))
 
 
 def log_densities(image: FloatArray, sigma: float, prior: DiffusedPrior, most: int = MOST_PATCHES) -> FloatArray:
@@ -157,12 +157,6 @@ def read_quantiles(card: Mapping[str, Any]) -> TableOverSigma:
     if found is None:
         raise InvalidInputError("the prior's card has no quantiles of photographs; use the prior 'mixture'")
     return found
-
-
-def _as_map(p: FloatArray, shape: tuple[int, ...]) -> FloatArray:
-    """The p of the nearest patch, for every pixel."""
-    rows, columns = (np.arange(length) * count // length for length, count in zip(shape, p.shape, strict=True))
-    return p[np.ix_(rows, columns)]
 
 
 def _reason(image: FloatArray, strange: float, plain: float, noise: float) -> str:
