@@ -29,11 +29,7 @@ class Material(NamedTuple):
 
 
 def gather(
-    config: TrainingSettings[StoredPrior],
-    images: Images,
-    validation: Images | None = None,
-    *,
-    hold_out: bool = True,
+    config: TrainingSettings[StoredPrior], images: Images, validation: Images | None = None, *, hold_out: bool = True
 ) -> Material:
     """Read training images from a folder or from arrays, grey or colour.
 

@@ -195,11 +195,7 @@ class MixtureTraining(StepByStep):
 
     def state(self) -> dict[str, FloatArray]:
         """Everything needed to go on: the running averages and the number of steps."""
-        return {
-            "weights": self._weights,
-            "moments": self._moments,
-            "done": np.array([self.done], dtype=np.float64),
-        }
+        return {"weights": self._weights, "moments": self._moments, "done": np.array([self.done], dtype=np.float64)}
 
     def restore(self, state: dict[str, FloatArray]) -> None:
         """Go on from `state`, of a run with the same configuration."""

@@ -95,10 +95,7 @@ class OrthogonalAdam:
         """The state before the first step: all moments are zero."""
         count = len(point[0])
         shapes = [(count, count), (count, 1)]
-        return cls(
-            [*map(np.zeros, shapes), np.zeros_like(point[1])],
-            [*map(np.zeros, shapes), np.zeros(1)],
-        )
+        return cls([*map(np.zeros, shapes), np.zeros_like(point[1])], [*map(np.zeros, shapes), np.zeros(1)])
 
     @classmethod
     def from_state(cls, state: dict[str, FloatArray]) -> OrthogonalAdam:

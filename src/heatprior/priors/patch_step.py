@@ -32,12 +32,7 @@ TAIL_WIDTHS = 6.0  # beyond the outermost mean that the tables reach; further ou
 
 
 def step_of_patch_prior(
-    prior: PatchPrior,
-    image: FloatArray,
-    noise: Noise,
-    progress: Progress | None = None,
-    *,
-    grid: Grid = EVERY,
+    prior: PatchPrior, image: FloatArray, noise: Noise, progress: Progress | None = None, *, grid: Grid = EVERY
 ) -> FloatArray:
     """Denoise an image (H, W) of float32 by one step of empirical Bayes.
 

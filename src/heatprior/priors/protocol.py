@@ -185,12 +185,7 @@ class Prior(DiffusedPrior, Protocol):
         ...
 
     def denoise_step(
-        self,
-        image: FloatArray,
-        noise: Noise,
-        progress: Progress | None = None,
-        *,
-        grid: Grid = EVERY,
+        self, image: FloatArray, noise: Noise, progress: Progress | None = None, *, grid: Grid = EVERY
     ) -> FloatArray:
         """E[X | Y = image] of an image (H, W) of float32 without NaN: a new image.
 
@@ -345,12 +340,7 @@ class AdaptedPrior:
         return schedules_on(self.card)
 
     def denoise_step(
-        self,
-        image: FloatArray,
-        noise: Noise,
-        progress: Progress | None = None,
-        *,
-        grid: Grid = EVERY,
+        self, image: FloatArray, noise: Noise, progress: Progress | None = None, *, grid: Grid = EVERY
     ) -> FloatArray:
         """One step of empirical Bayes, see `Prior`."""
         if isinstance(self._prior, ImagePrior):

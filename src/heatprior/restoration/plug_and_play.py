@@ -138,13 +138,7 @@ class Restorer(NamedTuple):
         return z if measurement.inside is None else z[measurement.inside]
 
     def _alternate(
-        self,
-        data: Data,
-        counted: Counted,
-        sigma: float,
-        levels: FloatArray,
-        momentum: float,
-        progress: Progress | None,
+        self, data: Data, counted: Counted, sigma: float, levels: FloatArray, momentum: float, progress: Progress | None
     ) -> FloatArray:
         """z after the last step."""
         measurement = counted.measurement
