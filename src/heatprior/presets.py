@@ -8,10 +8,15 @@ from heatprior.errors import InvalidInputError
 
 
 class Preset(NamedTuple):
-    """The prior for white noise, and in how many symmetries of the square an image is denoised."""
+    """The prior for white noise, and in how many symmetries of the square an image is denoised.
+
+    Of a volume, along how many axes its slices are, and in how many rounds (restoration/volumes.py).
+    """
 
     prior: str
     symmetries: int = 1
+    axes: int = 3
+    rounds: int = 1
     words: str = ""  # beside `default`, for people who choose
     haste: float = 1.0  # of the steps in which an image is restored, one in so many is taken
 
@@ -23,9 +28,9 @@ class Preset(NamedTuple):
 
 QUICK, DEFAULT = "fast", "default"  # that of a quick look, and the one that nobody has to choose
 PRESETS = {
-    QUICK: Preset("fast7", words="several times faster, lower quality", haste=4.0),
+    QUICK: Preset("fast7", axes=1, words="several times faster, lower quality", haste=4.0),
     DEFAULT: Preset("tuned"),
-    "best": Preset("tuned", 8, words="slightly better, about eight times slower"),
+    "best": Preset("tuned", 8, rounds=2, words="slightly better, about eight times slower"),
 }
 
 

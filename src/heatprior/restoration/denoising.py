@@ -176,7 +176,7 @@ class Plan(NamedTuple):
         """What has entered denoised, or another of the same shape, with the same noise."""
         if self.counts:
             return self._denoise_counts(entered, progress)
-        symmetries, volumes = PRESETS[self.settings.quality].symmetries, self._volumes(entered)
+        volumes = self._volumes(entered)
         pipeline = cache(self._pipeline)
 
         def denoise_planes(
@@ -184,13 +184,12 @@ class Plan(NamedTuple):
         ) -> list[FloatArray]:
             return pipeline(planes[0].shape).denoise_planes(planes, noises, progress=progress)
 
-        denoiser = denoise_planes if symmetries == 1 else average_symmetries(denoise_planes, symmetries)
         result, unchanged = Result(entered), self.unchanged
         for number, groups in enumerate(volumes):
             planes = [entered.planes(group, whole=len(groups) == 1) for group in groups]
             if not unchanged.issuperset((*groups[0].image, c) for c in groups[0].channels):
                 noises = [self.noises_of_planes(group) for group in groups]
-                planes = self._denoise_slices(planes, noises, denoiser, part_of(progress, number, len(volumes)))
+                planes = self._denoise_slices(planes, noises, denoise_planes, part_of(progress, number, len(volumes)))
             for group, stack in zip(groups, planes, strict=True):
                 result.leave(group, stack)
         image = result.image()
@@ -215,7 +214,10 @@ class Plan(NamedTuple):
         progress: Progress | None,
     ) -> list[list[FloatArray]]:
         """An image, or the slices of a volume, whose planes are volumes by themselves."""
+        preset = PRESETS[self.settings.quality]
         if len(planes) == 1:
+            if preset.symmetries > 1:
+                denoiser = average_symmetries(denoiser, preset.symmetries)
             return [denoiser(planes[0], noises[0], progress=progress)]
         from heatprior.restoration.volumes import denoise_volume, levels_of_slices  # noqa: PLC0415 (only for volumes)
 
@@ -225,7 +227,9 @@ class Plan(NamedTuple):
         for number in range(len(planes[0])):
             noisy, own = np.stack([stack[number] for stack in planes]), [stack[number] for stack in noises]
             part = part_of(progress, number, len(planes[0]))
-            clean = denoise_volume(noisy, levels_of_slices(own), denoise_plane, part)
+            clean = denoise_volume(
+                noisy, levels_of_slices(own), denoise_plane, part, axes=preset.axes, rounds=preset.rounds
+            )
             for stack, plane in zip(planes, clean, strict=True):
                 stack[number] = plane
         return planes
@@ -328,9 +332,10 @@ def denoise(
         ignored.) A fourth that is transparency, most of it opaque or clear, is kept. Any other number of channels are
         denoised independently. Pass () for a stack without channels whose last axis has length 3 or 4.
     depth_axis : int, optional
-        Axis of the slices of a volume, or of time: slices are then denoised together, along all three axes, as far as
-        that helps (docs/volumes.md). The last two of the other axes are rows and columns. Fewer than 8 slices, and all
-        without this, are independent images.
+        Axis of the slices of a volume, or of time: slices are then denoised together, as far as that helps
+        (docs/volumes.md). "fast" denoises slices by its prior and patches of 64 voxels by a mixture that is fitted to
+        the volume; "default" slices along all three axes, too; "best" does so twice. The last two of the other axes
+        are rows and columns. Fewer than 8 slices, and all without this, are independent images.
     white : float, optional
         Full scale, the value that the prior takes for white. Default: 255, 65535 or 1.0 by type if the image fills
         that range, otherwise found from its values, one for all images of a stack.

@@ -1,10 +1,12 @@
-"""Volumes: slices along all three axes are denoised, and blended by Stein's unbiased estimate of the risk.
+"""Volumes: slices, and a mixture of patches in three dimensions, blended by Stein's unbiased estimate of the risk.
 
-A prior of images knows nothing of what is above and below a slice, but the same volume is a stack of slices along any
-of its axes. Which of them to believe is told by the volume itself: of f = Σ w_i f_i the mean squared error is
-‖f − y‖² − tr C + 2 tr J C, a quadratic form in the weights whose trace one probe n = ± sigma tells, as n J n. Its
-minimum on the simplex finds voxels that are deeper than wide, motion and slices that do not lie well above each other,
-and is never worse than slices alone, beyond the error of that estimate. Then once more, on what is nearly clean.
+A prior of images knows nothing of what is above and below a slice. A mixture of three-dimensional patches does, fitted
+to the volume itself (volume_mixture.py) with the denoised slices as a guide, and once more on voxels of twice the size,
+whose result corrects low frequencies. The same volume is a stack of slices along any of its axes, too. Which of them to
+believe is told by the volume: of f = Σ w_i f_i the mean squared error is ‖f − y‖² − tr C + 2 tr J C, a quadratic form
+in the weights whose trace one probe n = ± sigma tells, as n J n. Its minimum on the simplex finds voxels that are
+deeper than wide, motion and slices that do not lie well above each other, and is never worse than slices alone, beyond
+the error of that estimate.
 """
 
 from __future__ import annotations
@@ -20,39 +22,92 @@ from heatprior.kernels.patches import Progress
 from heatprior.kernels.threads import for_each
 from heatprior.noise_value import Noise, as_noise
 from heatprior.restoration.error_bars import PROBE, SEED, draw_signs
+from heatprior.restoration.volume_mixture import Pair, Shape, apply, choose_shape, fit
 
 KEPT = 0.15  # of the noisy volume, in what is denoised once more
 AGAIN = 0.3  # of the noise, which is taken to be left in that
 TINY = 1e-30  # of nothing removed
-RUNS = 12  # three axes, two rounds, with the probe and without
+EVERY = 4  # slices of which one is probed
+TWICE = 4  # voxels of a patch along an axis that is halved
 
-Pair = tuple[FloatArray, FloatArray]  # what becomes of a volume, and of the same with a tenth of the probe added
 PlaneDenoiser = Callable[[FloatArray, Noise], FloatArray]  # (H, W), its noise → the same denoised
 
 
 def denoise_volume(
-    noisy: FloatArray, sigma: FloatArray, denoise_plane: PlaneDenoiser, progress: Progress | None = None
+    noisy: FloatArray,
+    sigma: FloatArray,
+    denoise_plane: PlaneDenoiser,
+    progress: Progress | None = None,
+    *,
+    axes: int = 3,
+    rounds: int = 1,
 ) -> FloatArray:
-    """A volume (D, H, W) without its noise, grey levels being 0 to 1; `sigma` is one level, or one for every voxel."""
+    """A volume (D, H, W) without its noise, grey levels being 0 to 1; `sigma` is one level, or one for every voxel.
+
+    Slices are denoised along so many `axes`, in a second round once more, of what is nearly clean.
+    """
     check_not_empty(noisy)
+    sigma = sigma if sigma.size == 1 else np.broadcast_to(sigma, noisy.shape)
     drawn = np.where(draw_signs(noisy.shape, np.random.default_rng(SEED)), sigma, -sigma).astype(np.float32)
-    noisy_pair = (noisy, noisy + np.float32(PROBE) * drawn)
-    done = iter(range(1, RUNS + 1))
+    pair = (noisy, noisy + np.float32(PROBE) * drawn)
+    jobs = axes * rounds + 2
+    done, every = iter(range(1, jobs + 1)), EVERY if rounds == 1 else 1
 
-    def along(axis: int, volume: FloatArray, level: FloatArray) -> FloatArray:
-        clean = denoise_slices(volume, level, axis, denoise_plane)
+    def report(result: Pair) -> Pair:
         if progress is not None:
-            progress(next(done) / RUNS)
-        return clean
+            progress(next(done) / jobs)
+        return result
 
-    first = blend([_both(along, axis, noisy_pair, sigma) for axis in range(3)], noisy, drawn)
-    calm, probed = (KEPT * y + (1.0 - KEPT) * f for y, f in zip(noisy_pair, first, strict=True))
-    again = [_both(along, axis, (calm, probed), AGAIN * sigma) for axis in range(3)]
+    def along(axis: int, volumes: Pair, level: FloatArray) -> Pair:
+        return report(denoise_slices(volumes, level, axis, denoise_plane, every))
+
+    found = [along(axis, pair, sigma) for axis in range(axes)]
+    shape, guide = choose_shape(noisy, sigma), blend(found, noisy, drawn)
+    whole = np.where(np.isnan(pair[0]), guide[0], pair[0]), np.where(np.isnan(pair[1]), guide[0], pair[1])
+    patches = report(improve(whole, guide, sigma, shape))
+    first = blend([*found, patches, report(correct(whole, patches, sigma, shape))], noisy, drawn)
+    if rounds == 1:
+        return first[0]
+    calm, probed = (KEPT * y + (1.0 - KEPT) * f for y, f in zip(pair, first, strict=True))
+    again = [along(axis, (calm, probed), AGAIN * sigma) for axis in range(axes)]
     return blend([first, *again], noisy, drawn)[0]
 
 
-def _both(along: Callable[..., FloatArray], axis: int, volumes: Pair, sigma: FloatArray) -> Pair:
-    return along(axis, volumes[0], sigma), along(axis, volumes[1], sigma)
+def improve(noisy: Pair, guide: Pair, sigma: FloatArray, shape: Shape) -> Pair:
+    """What a mixture makes of a volume, and of the probed one, that was fitted to the first by its guide."""
+    model = fit(noisy[0], guide[0], sigma, shape)
+    return guide if model is None else apply(noisy, guide[0], sigma, model)
+
+
+def correct(noisy: Pair, clean: Pair, sigma: FloatArray, shape: Shape) -> Pair:
+    """Results with the low frequencies of what `improve` makes of voxels of twice the size: (D, H, W) each."""
+    axes = [axis for axis, side in enumerate(shape) if side >= TWICE]
+    level = (sigma if sigma.size == 1 else np.sqrt(halve(np.square(sigma), axes))) * 2.0 ** (-0.5 * len(axes))
+    before, coarse = ((halve(first, axes), halve(probed, axes)) for first, probed in (clean, noisy))
+    after = improve(coarse, before, level, shape)
+    first, probed = (
+        volume + np.nan_to_num(double(new - old, axes, volume.shape))
+        for volume, new, old in zip(clean, after, before, strict=True)
+    )
+    return first, probed
+
+
+def halve(volume: FloatArray, axes: Sequence[int]) -> FloatArray:
+    """Means of neighbouring voxels along some axes; the last of an odd number stands for two."""
+    for axis in axes:
+        length = volume.shape[axis]
+        pairs = [np.take(volume, np.minimum(np.arange(k, length + k, 2), length - 1), axis) for k in (0, 1)]
+        volume = 0.5 * (pairs[0] + pairs[1])
+    return volume
+
+
+def double(volume: FloatArray, axes: Sequence[int], shape: tuple[int, ...]) -> FloatArray:
+    """Linear interpolation at the voxels that `halve` took means of."""
+    for axis in axes:
+        places, last = np.arange(shape[axis]), volume.shape[axis] - 1
+        near, far = places // 2, np.clip(places // 2 + np.where(places % 2, 1, -1), 0, last)
+        volume = 0.75 * np.take(volume, near, axis) + 0.25 * np.take(volume, far, axis)
+    return volume
 
 
 def levels_of_slices(noises: Sequence[Noise]) -> FloatArray:
@@ -64,21 +119,29 @@ def levels_of_slices(noises: Sequence[Noise]) -> FloatArray:
     return np.stack([np.broadcast_to(level, largest.shape or (1, 1)) for level in levels])
 
 
-def denoise_slices(volume: FloatArray, sigma: FloatArray, axis: int, denoise_plane: PlaneDenoiser) -> FloatArray:
-    """Every slice along an axis by itself, slices on all cores; those without a single voxel stay NaN."""
-    slices, levels = (np.moveaxis(np.broadcast_to(values, volume.shape), axis, 0) for values in (volume, sigma))
+def denoise_slices(volumes: Pair, sigma: FloatArray, axis: int, denoise_plane: PlaneDenoiser, every: int = 1) -> Pair:
+    """Every slice along an axis by itself, slices on all cores; those without a single voxel stay NaN.
+
+    Of the probed volume some slices are enough to know a trace, one in `every`; the others are NaN.
+    """
+    first, probed = (np.moveaxis(volume, axis, 0) for volume in volumes)
+    levels = np.moveaxis(np.broadcast_to(sigma, volumes[0].shape), axis, 0)
     lowest, highest = float(sigma.min()), float(sigma.max())
 
-    def work(number: int) -> FloatArray:
-        plane = np.ascontiguousarray(slices[number], np.float32)
-        noise = as_noise(Noise(levels[number].__getitem__, lowest, highest))
+    def work(job: tuple[FloatArray, int]) -> FloatArray:
+        plane = np.ascontiguousarray(job[0][job[1]], np.float32)
+        noise = as_noise(Noise(levels[job[1]].__getitem__, lowest, highest))
         return plane if np.isnan(plane).all() else denoise_plane(plane, noise)
 
-    return np.moveaxis(np.stack(for_each(work, range(len(slices)))), 0, axis)
+    whole, some = range(len(first)), range(every // 2, len(first), every)
+    found = for_each(work, [*((first, number) for number in whole), *((probed, number) for number in some)])
+    rest = np.full(first.shape, np.nan, np.float32)
+    rest[some.start :: every] = found[len(whole) :]
+    return np.moveaxis(np.stack(found[: len(whole)]), 0, axis), np.moveaxis(rest, 0, axis)
 
 
 def blend(found: Sequence[Pair], noisy: FloatArray, drawn: FloatArray) -> Pair:
-    """The blend of least estimated risk; of a probe n = `drawn` that was added, too."""
+    """The blend of least estimated risk; of a probe n = `drawn` that was added, too, where all know that."""
     removed = [clean - noisy for clean, _ in found]
     squares = np.array([[_mean(one * other) for other in removed] for one in removed])
     traces = np.array([_mean(drawn * (probed - clean)) / PROBE for clean, probed in found])
@@ -88,8 +151,8 @@ def blend(found: Sequence[Pair], noisy: FloatArray, drawn: FloatArray) -> Pair:
 
 
 def _mean(values: FloatArray) -> float:
-    """Over the voxels that are there, but for a factor that is the same for all."""
-    return float(np.nansum(values, dtype=np.float64)) / values.size
+    """Over the voxels that are there."""
+    return float(np.nansum(values, dtype=np.float64)) / max(int(np.count_nonzero(~np.isnan(values))), 1)
 
 
 def minimise_on_simplex(squares: FloatArray, linear: FloatArray) -> FloatArray:
