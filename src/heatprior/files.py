@@ -42,14 +42,10 @@ def keep_apart(outputs: Iterable[Path], inputs: Iterable[Path]) -> None:
         for written in (output, working_folder(place)):
             if (itself := identity(written)) is None:
                 continue
-            if itself in read:
-                raise OutputFileError(
-                    f"{written} is the input {read[itself]}; inputs are never replaced: choose another"
-                )
-            if itself in above:
-                raise OutputFileError(
-                    f"{written} contains the input {above[itself]}; inputs are never replaced: choose another"
-                )
+            for inputs_there, how in (read, "is"), (above, "contains"):
+                if itself in inputs_there:
+                    meets = f"{written} {how} the input {inputs_there[itself]}"
+                    raise OutputFileError(f"{meets}; inputs are never replaced: choose another")
         for folder in (*place.parents, *Path(os.path.realpath(output)).parents):
             if (found := identity(folder)) in read:
                 raise OutputFileError(
@@ -88,7 +84,7 @@ def replacing(path: Path) -> Iterator[Path]:
     If it fails, what was written goes and what stood at `path` stays.
     """
     try:
-        folder, handle = _begun(path)
+        folder, handle = _begin(path)
     except OSError as error:
         raise OutputFileError(_explain(path, error)) from error
     try:
@@ -178,7 +174,7 @@ def _holds_only(folder: Path, path: Path) -> bool:
     return list(folder.iterdir()) == [path]
 
 
-def _begun(path: Path) -> tuple[Path, int | None]:
+def _begin(path: Path) -> tuple[Path, int | None]:
     """A folder of our own for `path`, without a file of that name in it, and the handle that holds its lock, if any."""
     folder = working_folder(path)
     handle = claim(folder) if LOCKS else None

@@ -40,35 +40,28 @@ class Kind:
         return _resolve(self.picture)
 
 
+PICTURES = "heatprior.pictures.priors"
 KINDS: dict[str, Kind] = {
     kind.name: kind
     for kind in (
         Kind(
-            "patch",
-            prior="heatprior.priors.patch:PatchPrior",
-            training="heatprior.learning.patch_training:TrainingConfig",
-            picture="heatprior.pictures.priors:draw_filters",
+            "patch", prior="heatprior.priors.patch:PatchPrior",
+            training="heatprior.learning.patch_training:TrainingConfig", picture=f"{PICTURES}:draw_filters",
         ),
         Kind(
-            "mixture",
-            prior="heatprior.priors.gaussian_mixture:GaussianMixturePrior",
-            training="heatprior.learning.mixture_training:MixtureConfig",
-            picture="heatprior.pictures.priors:draw_mixture",
+            "mixture", prior="heatprior.priors.gaussian_mixture:GaussianMixturePrior",
+            training="heatprior.learning.mixture_training:MixtureConfig", picture=f"{PICTURES}:draw_mixture",
         ),
         Kind(
-            "convolutional",
-            prior="heatprior.priors.convolutional:ConvolutionalPrior",
-            training=None,
-            picture="heatprior.pictures.priors:draw_bands",
+            "convolutional", prior="heatprior.priors.convolutional:ConvolutionalPrior",
+            training=None, picture=f"{PICTURES}:draw_bands",
         ),
         Kind(
-            "wavelet",
-            prior="heatprior.priors.wavelet:WaveletPrior",
-            training=None,
-            picture="heatprior.pictures.priors:draw_bands",
+            "wavelet", prior="heatprior.priors.wavelet:WaveletPrior",
+            training=None, picture=f"{PICTURES}:draw_bands",
         ),
     )
-}
+}  # fmt: skip
 
 
 def trainable() -> list[str]:

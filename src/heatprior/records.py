@@ -16,13 +16,10 @@ from heatprior.files import replacing
 
 CPU_INFO = Path("/proc/cpuinfo")
 VECTOR_FEATURES = ("sse4_2", "avx", "fma", "f16c", "asimd", "sve")  # how the names of those that matter begin
+# Settings that do without some of them.
 OVERRIDES = (
-    "NUMBA_CPU_NAME",
-    "NUMBA_CPU_FEATURES",
-    "OPENBLAS_CORETYPE",
-    "ATEN_CPU_CAPABILITY",
-    "ONEDNN_MAX_CPU_ISA",
-)  # settings that do without some of them
+    "NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES", "OPENBLAS_CORETYPE", "ATEN_CPU_CAPABILITY", "ONEDNN_MAX_CPU_ISA",
+)  # fmt: skip
 
 
 def write_record(path: Path, result: Mapping[str, Any]) -> None:

@@ -46,12 +46,10 @@ def write_prior_file(path: Path, contents: PriorFile) -> None:
     try:
         text = json.dumps(header, sort_keys=True)
     except (TypeError, ValueError) as error:
-        raise InvalidInputError(
-            f"the card cannot be written as JSON: {error}; keep to text, numbers and lists"
-        ) from error
-    tensors = {
-        name: np.ascontiguousarray(array) for name, array in contents.tensors.items()
-    }  # it takes memory as it is
+        why = f"the card cannot be written as JSON: {error}; keep to text, numbers and lists"
+        raise InvalidInputError(why) from error
+    # Contiguous: the file takes memory as it is.
+    tensors = {name: np.ascontiguousarray(array) for name, array in contents.tensors.items()}
     with replacing(path) as temporary:  # not save_file, which writes to a hidden file of its own: a kill would leave it
         temporary.write_bytes(save(tensors, metadata={FORMAT: text}))
 

@@ -150,8 +150,7 @@ def deblur(
         float | None, typer.Option(metavar="S", help="Gaussian blur of this standard deviation in pixels.")
     ] = None,
     motion: Annotated[
-        str | None,
-        typer.Option(metavar="L,D", help="Motion blur of L pixels, D degrees anticlockwise from the right."),
+        str | None, typer.Option(metavar="L,D", help="Motion blur of L pixels, D degrees anticlockwise from the right.")
     ] = None,
     request: Request,
 ) -> None:
@@ -208,7 +207,7 @@ def inpaint(
     """
     from heatprior.restoration.restore import fill_in
 
-    spoilt = None if mask is None else _spoilt(Path(mask))
+    spoilt = None if mask is None else _read_mask(Path(mask))
 
     def restore(values: Any, **options: Any) -> Any:
         return fill_in(values, spoilt, **options)
@@ -216,7 +215,7 @@ def inpaint(
     restore_files(request, Task("inpaint", "filled", restore), mask)
 
 
-def _spoilt(path: Path) -> NDArray[Any]:
+def _read_mask(path: Path) -> NDArray[Any]:
     """Where the mask (H, W) is brighter than half of full scale; one of zeros and ones is of that scale."""
     import numpy as np
 

@@ -33,7 +33,7 @@ Examples:
   heatprior train photos -o quick --steps 200 --batch 1000
   heatprior train photos -o best --kind mixture      many bases; better and slower
   heatprior train noisy -o best --kind mixture --sigma 0.1   of images with noise
-""",
+"""
 }
 
 

@@ -64,12 +64,11 @@ def read_images(files: Sequence[Path], size: int, sigma: float = 0.0) -> ImageSe
             continue
         try:
             _check_range(image, str(path), sigma)
+            usable.images.append(image)
+            usable.files.append(path)
         except InvalidInputError as error:
             beyond.append(error)
             usable.skipped.append(SkippedFile(path, str(error)))
-            continue
-        usable.images.append(image)
-        usable.files.append(path)
     if len(beyond) > len(usable.images):
         raise beyond[0]
     if not usable.images:
@@ -100,7 +99,9 @@ class PatchSource:
             )
         self.size = size
         self.images = len(usable)
-        common = _common_type([image.dtype for image in usable])
+        common = np.dtype(np.float32)
+        if all(image.dtype.kind != "f" for image in usable):
+            common = max((image.dtype.newbyteorder("=") for image in usable), key=lambda dtype: dtype.itemsize)
         self._scale = _full_scale(common)
         self._buffer = np.concatenate([_convert(image, common).ravel() for image in usable])
         heights, widths = np.array([image.shape for image in usable], dtype=np.int64).T
@@ -153,12 +154,6 @@ def _check_range(image: NDArray[Any], name: str, sigma: float) -> None:
             )
     elif image.dtype.newbyteorder("=") not in (np.dtype(np.uint8), np.dtype(np.uint16)):
         raise InvalidInputError(f"{name} is of type {image.dtype}; expected uint8, uint16, or floats in [0, 1]")
-
-
-def _common_type(types: Sequence[np.dtype[Any]]) -> np.dtype[Any]:
-    if any(dtype.kind == "f" for dtype in types):
-        return np.dtype(np.float32)
-    return max((dtype.newbyteorder("=") for dtype in types), key=lambda dtype: dtype.itemsize)
 
 
 def _convert(image: NDArray[Any], common: np.dtype[Any]) -> NDArray[Any]:
