@@ -8,7 +8,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from functools import cache
+from functools import cache, partial
 from inspect import Parameter, Signature, signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_type_hints
@@ -274,7 +274,7 @@ def run_jobs(todo: Plan, output: Path | None) -> Iterator[tuple[Job, AbstractCon
     def attempt(job: Job, number: int) -> Iterator[Progress]:
         try:
             make_folder(job.target.parent)
-            yield lambda fraction: progress(number + fraction)
+            yield partial(progress, before=number)
         except (HeatpriorError, MemoryError) as error:
             if todo.single:
                 raise
@@ -332,13 +332,13 @@ def picture_beside(target: Path) -> Path:
 
 
 @contextmanager
-def show_progress(count: int) -> Iterator[Callable[[float], None]]:
-    """A progress bar on a terminal; yields a function that sets how many images are done."""
+def show_progress(count: int) -> Iterator[Callable[..., None]]:
+    """A progress bar on a terminal; yields a function of how many images are done, `before` others."""
     from tqdm import tqdm
 
     shape = "{percentage:3.0f} %|{bar}| {elapsed}, {remaining} to go"
     with tqdm(total=count, leave=False, disable=None, bar_format=shape) as bar:
-        yield lambda done: bar.update(done - bar.n)
+        yield lambda done, before=0: bar.update(before + done - bar.n)
 
 
 def say(line: str, *, err: bool = False) -> None:
