@@ -123,7 +123,7 @@ class _Cut:
             return cls(Levels(np.asarray(values)))
         maps = da.broadcast_to(values, channels.shape)
         ends = [getattr(values, end)(axis=(-2, -1)) for end in ("min", "max")]
-        return cls(maps, delayed(_broadcast)(ends, channels.shape[:-2]))
+        return cls(maps, [delayed(np.broadcast_to)(end, channels.shape[:-2]) for end in ends])
 
     def at(self, places: tuple[slice, ...]) -> Any:
         """Of what is cut out there."""
@@ -131,11 +131,6 @@ class _Cut:
             known = isinstance(self._levels, Levels)
             return self._levels.of_block(places) if known else delayed(Levels.of_block)(self._levels, places)
         return delayed(_cut_map)(self._levels[places], self._ends, places[:-2])
-
-
-def _broadcast(ends: list[Any], shape: tuple[int, ...]) -> tuple[Any, Any]:
-    lowest, highest = (np.broadcast_to(end, shape) for end in ends)
-    return lowest, highest
 
 
 def _cut_map(values: NDArray[Any], ends: Any, planes: tuple[slice, ...]) -> Levels:

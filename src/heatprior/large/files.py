@@ -150,7 +150,10 @@ def _task(source: Path, working: Path, image: Image, settings: Settings, sigma: 
         given = None if sigma is None else np.array(sigma)
         planes = squares if image.in_colour else _squares(source, image, by_channel=False)  # as in memory
         white = full_scale_of_squares(planes, given, by_type) if settings.white is None else by_type
-        sigmas = [sigma] if sigma is not None else _sigmas(squares, white)
+        sigmas = [sigma]
+        if sigma is None:
+            reports = [noise_of_squares(found, "constant", "patch7", white) for found in squares]
+            sigmas = [float(report.sigma.flat[0]) for report in reports]
         journal.note(**{scale: white, name: sigmas})
     found: dict[str, Any] = journal.noted if looks else {scale: by_type, name: [sigma]}
     rules = () if settings.keep_outliers else _rules(source, image, found[scale])
@@ -180,11 +183,6 @@ def _squares(source: Path, image: Image, *, by_channel: bool = True) -> list[lis
     ]
 
 
-def _sigmas(squares: list[list[np.ndarray[Any, Any]]], white: float) -> list[float]:
-    """The noise level of every channel."""
-    return [float(noise_of_squares(found, "constant", "patch7", white).sigma.flat[0]) for found in squares]
-
-
 def _run_all(pool: Pool, tasks: list[Task], journal: Journal, report: Report) -> int:
     """Level by level: all blocks of a level are there before the next is begun."""
     plan = [(task, level) for task in tasks for level in range(len(task.image.levels))]
@@ -201,20 +199,12 @@ def _run_all(pool: Pool, tasks: list[Task], journal: Journal, report: Report) ->
 
 
 def _left(task: Task, level: int, done: set[str]) -> Iterator[tuple[str, tuple[Any, ...]]]:
-    """The blocks of a level that are still to be done, by name; they are never all in memory."""
-    for number, block in enumerate(blocks_of(task, level)):
-        if (name := f"{task.image.levels[level]} {number}") not in done:
-            yield name, (task, level, block)
-
-
-def blocks_of(task: Task, level: int) -> Iterator[Block]:
-    """The blocks of a level, in the order of the array."""
+    """The blocks of a level that are still to be done, by name, in the order of the array, and one at a time."""
     starts, shape = _starts(task, level)
-    for corner in product(*starts):
-        yield tuple(
-            slice(first, min(first + along.step, length))
-            for first, along, length in zip(corner, starts, shape, strict=True)
-        )
+    for number, corner in enumerate(product(*starts)):
+        if (name := f"{task.image.levels[level]} {number}") not in done:
+            ends = (min(first + along.step, n) for first, along, n in zip(corner, starts, shape, strict=True))
+            yield name, (task, level, tuple(map(slice, corner, ends)))
 
 
 def _starts(task: Task, level: int) -> tuple[list[range], tuple[int, ...]]:
@@ -254,21 +244,16 @@ def _denoise(task: Task, block: Block) -> np.ndarray[Any, Any]:
     pipeline = _pipeline(settings, array.shape[-2:], array.dtype.kind == "f", task.image.in_colour)
     wanted = (block[-2], block[-1])
     crop = read(task.source, task.image.levels[0], (*block[:-2], *reads_of_block(pipeline, wanted)))
-    sigmas = np.asarray(task.sigmas).reshape([-1 if axis == channel else 1 for axis in range(max(crop.ndim, 1))])
-    if channel is not None and len(task.sigmas) > 1:
-        sigmas = sigmas[tuple(block[axis] if axis == channel else slice(None) for axis in range(crop.ndim))]
+    sigmas = np.asarray(task.sigmas)
+    if channel is not None and len(sigmas) > 1:
+        sigmas = sigmas[block[channel]]
+    shared: dict[str, Any] = {"white": task.white, "rules": task.rules}
     if task.image.in_colour and channel is not None:
-        moved = np.moveaxis(crop, channel, -3)
-        levels = Levels(np.moveaxis(sigmas, channel, -3))
-        return np.moveaxis(
-            denoise_block(moved, levels, pipeline, wanted, white=task.white, in_colour=True, rules=task.rules),
-            -3,
-            channel,
-        )
-    levels = Levels(sigmas[..., None, :, :])
-    return denoise_block(crop[..., None, :, :], levels, pipeline, wanted, white=task.white, rules=task.rules)[
-        ..., 0, :, :
-    ]
+        levels = Levels(sigmas[:, None, None])
+        clean = denoise_block(np.moveaxis(crop, channel, -3), levels, pipeline, wanted, in_colour=True, **shared)
+        return np.moveaxis(clean, -3, channel)
+    levels = Levels(sigmas.reshape([*(-1 if axis == channel else 1 for axis in range(crop.ndim - 2)), 1, 1, 1]))
+    return denoise_block(crop[..., None, :, :], levels, pipeline, wanted, **shared)[..., 0, :, :]
 
 
 @lru_cache(maxsize=8)

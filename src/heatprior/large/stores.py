@@ -94,7 +94,8 @@ def images_of(path: Path) -> list[Image]:
         source = open_node(path, "")
         if source.dtype.newbyteorder("=") not in WHITES:
             raise ImageFileError(f"{path} is of type {source.dtype}; expected {', '.join(map(str, WHITES))}")
-        return [Image(_names(source.shape), tuple(source.axes), source.in_colour)]
+        levels = tuple(map(str, range(len(shapes_of_levels(source.shape)))))
+        return [Image(levels, tuple(source.axes), source.in_colour)]
     if not is_store(path):
         raise ImageFileError(f"cannot read {path}: it is no zarr array or group, and no TIFF")
     found = list(_images_below(path, ""))
@@ -110,14 +111,15 @@ def _images_below(path: Path, name: str) -> Iterator[Image]:
             yield Image((name,), None)
         return
     if (multiscale := multiscale_of(dict(node.attrs), str(path / name) if name else str(path))) is not None:
-        levels = tuple(f"{name}/{level}".lstrip("/") for level in multiscale.paths)
+        axes = multiscale.axes or ()
+        levels = tuple(f"{name}/{level}".lstrip("/") for level in multiscale.levels)
         for level in levels:
             array = open_node(path, level)
-            if array.ndim != len(multiscale.axes) or array.dtype.newbyteorder("=") not in WHITES:
+            if array.ndim != len(axes) or array.dtype.newbyteorder("=") not in WHITES:
                 raise ImageFileError(
-                    f"{path / level} is {array.dtype} {array.shape} but its axes are {', '.join(multiscale.axes)}"
+                    f"{path / level} is {array.dtype} {array.shape} but its axes are {', '.join(axes)}"
                 )
-        yield Image(levels, multiscale.axes)
+        yield Image(levels, axes)
         return
     for member in sorted(node.keys()):
         yield from _images_below(path, f"{name}/{member}".lstrip("/"))
@@ -158,10 +160,6 @@ def _copy(folder: Path, target: Path, without_chunks: set[Path]) -> None:
             _copy(entry, target / entry.name, without_chunks)
 
 
-def _names(shape: tuple[int, ...]) -> tuple[str, ...]:
-    return tuple(str(number) for number in range(len(shapes_of_levels(shape))))
-
-
 def _make_from_tiff(source: TiffSource, target: Path, name: str) -> None:
     shapes = shapes_of_levels(source.shape)
     scale = source.scale()
@@ -200,13 +198,6 @@ def write_unit(array: Any) -> tuple[int, ...]:
     return tuple(int(n) for n in (array.shards or array.chunks))
 
 
-def as_index(block: tuple[slice, ...]) -> str:
-    """Format a block: 0, 3, 0:1024, 2048:4096."""
-    return ", ".join(
-        str(place.start) if place.stop - place.start == 1 else f"{place.start}:{place.stop}" for place in block
-    )
-
-
 def read(path: Path, name: str, index: tuple[slice, ...]) -> np.ndarray[Any, Any]:
     """Read pixels of an array; errors of codecs become one line that says where."""
     array = open_node(path, name)
@@ -216,20 +207,17 @@ def read(path: Path, name: str, index: tuple[slice, ...]) -> np.ndarray[Any, Any
         raise
     except Exception as error:
         why = " ".join(str(error).split())[:200]
+        here = ", ".join(str(p.start) if p.stop - p.start == 1 else f"{p.start}:{p.stop}" for p in index)
         raise ImageFileError(
-            f"cannot read [{as_index(index)}] of {path / name}: {type(error).__name__}: {why}; restore that chunk"
+            f"cannot read [{here}] of {path / name}: {type(error).__name__}: {why}; restore that chunk"
         ) from error
 
 
-class Multiscale(NamedTuple):
-    """An image at several sizes: the paths of its arrays, finest first, and the names of their axes."""
+def multiscale_of(attributes: Mapping[str, Any], name: str) -> Image | None:
+    """The multiscale image that attributes describe, with its own paths of levels; None if there is none.
 
-    paths: tuple[str, ...]
-    axes: tuple[str, ...]
-
-
-def multiscale_of(attributes: Mapping[str, Any], name: str) -> Multiscale | None:
-    """The multiscale image that attributes describe; None if there is none. Refuses axes that do not end in y, x."""
+    Refuses axes that do not end in y, x.
+    """
     about = attributes.get("ome", attributes)
     for entry, what in (("plate", "a plate"), ("well", "a well"), ("bioformats2raw.layout", "several images")):
         if entry in about and "multiscales" not in about:
@@ -247,7 +235,7 @@ def multiscale_of(attributes: Mapping[str, Any], name: str) -> Multiscale | None
         ) from error
     if axes[-2:] != ("y", "x") or not paths:
         raise ImageFileError(f"{name} has axes {', '.join(axes)}; expected y and x last: transpose it")
-    return Multiscale(paths, axes)
+    return Image(paths, axes)
 
 
 def attributes_of_image(

@@ -8,7 +8,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from importlib.util import find_spec
 from logging import CRITICAL
@@ -74,32 +74,27 @@ def pool_of(scheduler: str | None, workers: int | None, warm_up: Callable[[], No
         raise InvalidInputError(f"cannot reach {where}: {' '.join(str(error).split())}") from error
     try:
         client.register_plugin(_make_plugin(warm_up))
-        yield Pool(partial(client.submit, pure=False), _Width(client), _dashboard(client))
+        dashboard = None
+        with suppress(KeyError):  # there is none
+            dashboard = client.dashboard_link or None
+        yield Pool(partial(client.submit, pure=False), _count_threads(client), dashboard)
     finally:
         client.close()
         if cluster is not None:
             cluster.close()
 
 
-def _dashboard(client: Any) -> str | None:
-    """The address of the scheduler's dashboard; None if it has none."""
-    try:
-        return client.dashboard_link or None
-    except KeyError:
-        return None
-
-
-class _Width:
+def _count_threads(client: Any) -> Callable[[], int]:
     """The number of threads of a client's workers, asked for now and then: workers come and go."""
+    width, asked = 1, -ASK_AFTER
 
-    def __init__(self, client: Any) -> None:
-        self._client, self._width, self._asked = client, 1, -ASK_AFTER
+    def count() -> int:
+        nonlocal width, asked
+        if time.monotonic() > asked + ASK_AFTER:
+            width, asked = max(1, sum(client.nthreads().values())), time.monotonic()
+        return width
 
-    def __call__(self) -> int:
-        if time.monotonic() > self._asked + ASK_AFTER:
-            self._width = max(1, sum(self._client.nthreads().values()))
-            self._asked = time.monotonic()
-        return self._width
+    return count
 
 
 def _make_plugin(warm_up: Callable[[], None]) -> Any:
@@ -138,7 +133,13 @@ def run(
     def collect(most: int) -> None:
         while len(waiting) > most:
             name = ended.get()
-            _result(waiting.pop(name))
+            try:
+                waiting.pop(name).result()
+            except (HeatpriorError, OSError, MemoryError):
+                raise
+            except Exception as error:
+                why = " ".join(str(error).split())[:300]
+                raise OutputFileError(f"a block failed on a worker ({type(error).__name__}: {why})") from error
             done(name)
 
     try:
@@ -151,16 +152,6 @@ def run(
         for future in waiting.values():
             future.cancel()
         raise
-
-
-def _result(future: Any) -> None:
-    try:
-        future.result()
-    except (HeatpriorError, OSError, MemoryError):
-        raise
-    except Exception as error:
-        why = " ".join(str(error).split())[:300]
-        raise OutputFileError(f"a block failed on a worker ({type(error).__name__}: {why})") from error
 
 
 def keep_freed_memory() -> None:
@@ -195,18 +186,15 @@ class Journal:
         self.goes_on = resume and bool(lines) and lines[0] == self._about
         self.noted: dict[str, Any] = {}
         self.done: set[str] = set()
-        for line in lines[1:] if self.goes_on else []:
+        self._file.truncate(len("".join(f"{line}\n" for line in lines).encode()) if self.goes_on else 0)
+        if not self.goes_on:
+            self._line(self._about)
+            return
+        for line in lines[1:]:
             if line.startswith("{"):
                 self.noted |= json.loads(line)
             else:
                 self.done.add(line)
-        if self.goes_on:
-            self._file.seek(0)
-            self._file.truncate(len("".join(f"{line}\n" for line in lines).encode()))
-            self._file.seek(0, os.SEEK_END)
-        else:
-            self._file.truncate(0)
-            self._line(self._about)
 
     def note(self, **found: Any) -> None:
         """Keep what was estimated, for when the run is resumed."""
