@@ -35,185 +35,89 @@ LOG_2PI = math.log(2.0 * math.pi)
 BLOCK = 256  # responses of one expert whose lanes stay in the L1 cache together
 UNROLL = 4  # grid steps between two visits of the lanes
 # The lanes of a block, one after the other in one buffer: constant offsets show the compiler that they do not overlap.
-U, PRECISION, FROM_NEAREST, CASE, START, SLOPE, HALF, TERM, RATIO = range(0, 9 * BLOCK, BLOCK)
-SUM0, SUM1, SUM2, ORIGIN, LOG_SCALE, BUFFER_LENGTH = range(9 * BLOCK, 15 * BLOCK, BLOCK)
-IS_WIDE, IS_NARROW, IS_STARVED = 1.0, 0.0, -1.0
+U, PRECISION, NEAREST, REMOTE, START, SLOPE, HALF, TERM = range(0, 8 * BLOCK, BLOCK)
+RATIO, SUM0, SUM1, SUM2, SUM3, ORIGIN, LOG_SCALE, BUFFER_LENGTH = range(8 * BLOCK, 16 * BLOCK, BLOCK)
 
-# A wide chain that starts below exp(−400), or whose ratio exceeds exp(100), might leave the range of float64. It drops
-# terms below 1e-200 of the nearest Gaussian: as subnormal numbers they would slow the whole loop down.
-LOWEST_START = -400.0
-STEEPEST_SLOPE = 100.0
-VANISHING = 1e-200
+
+class Limits(NamedTuple):
+    """Of chains in one type: a wide one that starts lower, or whose ratio is steeper, might leave its range.
+
+    Terms that are `vanishing` beside the nearest Gaussian are dropped: as subnormal numbers they would slow the whole
+    loop down. A number added to the `rounder` is rounded to a whole one.
+    """
+
+    lowest_start: float | np.float32  # logarithms
+    steepest_slope: float | np.float32
+    vanishing: float | np.float32
+    rounder: float | np.float32
+
+
+DOUBLE = Limits(-400.0, 100.0, 1e-200, 1.5 * 2.0**52)
 STARVED_WIDE = 1e-150
 # Narrow chains drop terms below 1e-35 of the nearest Gaussian; a sum above 1e-22 is then right to 1e-13.
 NEGLIGIBLE = 1e-35
 STARVED_NARROW = 1e-22
 
 
-def chains_from_the_middle_plain(weights: FloatArray) -> FloatArray:
-    """Weights along the upward and the downward chain, times 1, k and k²: (J, 2, 3, steps), padded with zeros.
+def chains_from_the_middle(weights: FloatArray) -> FloatArray:
+    """Weights (J, L) along the upward and the downward chain: (J, 2, steps), padded with zeros.
 
-    k counts grid steps from the middle, which belongs to the upward chain; the downward one has a zero there.
+    Steps count from the middle of the grid, which belongs to the upward chain; the downward one has a zero there.
     """
     components = weights.shape[1]
     middle = (components - 1) // 2
-    steps = -(-(components - middle) // UNROLL) * UNROLL
-    chains = np.zeros((len(weights), 2, steps))
+    chains = np.zeros((len(weights), 2, -(-(components - middle) // UNROLL) * UNROLL), weights.dtype)
     chains[:, 0, : components - middle] = weights[:, middle:]
     chains[:, 1, 1 : middle + 1] = weights[:, :middle][:, ::-1]
-    k = np.arange(steps) * [[1.0], [-1.0]]  # (2, steps)
-    return np.stack([chains * k**power for power in range(3)], axis=2)
-
-
-@kernel
-def chains_from_the_middle(weights):
-    """The kernel of `chains_from_the_middle_plain`."""
-    experts, components = weights.shape
-    middle = (components - 1) // 2
-    steps = -(-(components - middle) // UNROLL) * UNROLL
-    chains = np.zeros((experts, 2, 3, steps))
-    for j in range(experts):
-        for component in range(components):
-            k = component - middle
-            chain = 0 if k >= 0 else 1
-            term = weights[j, component]
-            for power in range(3):
-                chains[j, chain, power, abs(k)] = term
-                term *= k
     return chains
 
 
 @kernel(fastmath={"contract"})
-def fill_lanes(lanes, u, s2):
-    """U and PRECISION of responses and component variances, a block of them at most."""
+def start_lanes(lanes, u, s2, middle, spacing, last, limits):
+    """The lanes U to REMOTE of a block of responses, and the logarithms of START, SLOPE and HALF; how many are REMOTE.
+
+    NEAREST counts grid steps from the middle. A remote lane is clipped to harmless values; its sums are not used.
+    """
     widest_vectors()
-    for i in range(u.size):
+    number = lanes.dtype.type
+    below, above = number(-(last // 2)), number(last - last // 2)
+    per_spacing, remote = number(1.0) / spacing, 0
+    for i in range(len(u)):  # by itself, so that the compiler makes SIMD code of the other, wherever the responses lie
         lanes[U + i] = u[i]
-        lanes[PRECISION + i] = 1.0 / s2[i]
-
-
-@kernel(fastmath={"contract"})
-def component_sums(lanes, count, log_weights, weights, chains, lowest, spacing, with_squares):
-    """From U and PRECISION: SUM0 to SUM2 = Σ_l w_l g_l k_l^m for m = 0 to 2, or, cheaper, only SUM0 and SUM1.
-
-    k_l counts grid steps from ORIGIN, and g_l is relative to exp(LOG_SCALE); CASE says how they were found.
-    """
-    widest_vectors()
-    last = weights.size - 1
-    middle = lowest + (last // 2) * spacing
-    if prepare_chains(lanes, count, lowest, spacing, last):
-        lanes[SUM0 : SUM2 + count] = 0.0
-        start_upward(lanes, count)
-        _walk(lanes, count, chains[0], with_squares)
-        start_downward(lanes, count)
-        _walk(lanes, count, chains[1], with_squares)
-    special = 0  # in a loop of its own, so that the compiler makes SIMD code of this one
-    for i in range(count):
-        from_nearest = lanes[FROM_NEAREST + i]
-        lanes[ORIGIN + i] = middle
-        lanes[LOG_SCALE + i] = -0.5 * from_nearest * from_nearest * lanes[PRECISION + i]
-        special += (lanes[CASE + i] != IS_WIDE) | (lanes[SUM0 + i] <= STARVED_WIDE)
-    if special == 0:
-        return
-    for i in range(count):
-        wide = lanes[CASE + i] == IS_WIDE
-        if wide and lanes[SUM0 + i] > STARVED_WIDE:
-            continue
-        from_nearest, precision = lanes[FROM_NEAREST + i], lanes[PRECISION + i]
-        nearest = nearest_component(lanes[U + i], lowest, spacing, last)
-        sums = (0.0, 0.0, 0.0, 0.0)
-        if math.isnan(lanes[LOG_SCALE + i]):
-            sums = (np.nan, np.nan, np.nan, np.nan)
-        elif not wide:
-            sums = narrow_sums(from_nearest, precision, weights, nearest, spacing)
-        if sums[0] < STARVED_NARROW:
-            log_peak, sums = starved_sums(from_nearest, precision, log_weights, nearest, spacing)
-            lanes[LOG_SCALE + i] += log_peak
-            lanes[CASE + i] = IS_STARVED
-        lanes[ORIGIN + i] = lowest + nearest * spacing
-        lanes[SUM0 + i], lanes[SUM1 + i], lanes[SUM2 + i] = sums[0], sums[1], sums[2]
-
-
-@kernel(inline="always")
-def nearest_component(u, lowest, spacing, last):
-    """Index of the grid point nearest to u, however far u is; that of NaN is 0."""
-    return int(clamp((u - lowest) / spacing, 0.0, float(last)) + 0.5)
-
-
-@kernel(fastmath={"contract"})
-def prepare_chains(lanes, count, lowest, spacing, last):
-    """From U and PRECISION: first term, slope and half step of each lane; returns whether any lane is wide.
-
-    A lane that is not wide is clipped to harmless values; its sums are not used.
-    """
-    widest_vectors()
-    middle = lowest + (last // 2) * spacing
-    wide = 0
-    for i in range(count):
-        u, precision = lanes[U + i], lanes[PRECISION + i]
-        nearest = nearest_component(u, lowest, spacing, last)
-        from_nearest = u - (lowest + nearest * spacing)
-        from_middle = u - middle
-        # (from_nearest² − from_middle²) / 2s², with the first factor by counting: it must not be lost if u is huge
-        start = 0.5 * (last // 2 - nearest) * spacing * (from_nearest + from_middle) * precision
+        lanes[PRECISION + i] = number(1.0) / s2[i]
+    for i in range(len(u)):
+        precision, from_middle = lanes[PRECISION + i], lanes[U + i] - middle
+        nearest = clamp(from_middle * per_spacing, below, above) + limits.rounder - limits.rounder
+        start = number(-0.5) * nearest * spacing * (number(2.0) * from_middle - nearest * spacing) * precision
         slope = from_middle * spacing * precision
-        lanes[FROM_NEAREST + i] = from_nearest
-        lanes[START + i] = clamp(start, LOWEST_START, 0.0)
-        lanes[SLOPE + i] = clamp(slope, -STEEPEST_SLOPE, STEEPEST_SLOPE)
-        lanes[HALF + i] = clamp(-0.5 * spacing * spacing * precision, -STEEPEST_SLOPE, 0.0)
-        is_wide = (start > LOWEST_START) & (abs(slope) < STEEPEST_SLOPE)
-        lanes[CASE + i] = IS_WIDE if is_wide else IS_NARROW
-        wide += is_wide
-    if wide == 0:
-        return False
-    exp_in_place(lanes[START : START + count])
-    exp_in_place(lanes[SLOPE : SLOPE + count])
-    exp_in_place(lanes[HALF : HALF + count])
-    return True
-
-
-@kernel
-def start_upward(lanes, count):
-    """Put the lanes at the middle of the grid, facing its upper end."""
-    widest_vectors()
-    for i in range(count):
-        lanes[TERM + i] = lanes[START + i]
-        lanes[RATIO + i] = lanes[HALF + i] * lanes[SLOPE + i]
-
-
-@kernel
-def start_downward(lanes, count):
-    """Put the lanes at the middle of the grid, facing its lower end."""
-    widest_vectors()
-    for i in range(count):
-        lanes[TERM + i] = lanes[START + i]
-        lanes[RATIO + i] = lanes[HALF + i] / lanes[SLOPE + i]
+        half = number(-0.5) * spacing * spacing * precision
+        is_wide = (start > limits.lowest_start) & (abs(slope) < limits.steepest_slope)  # false for NaN
+        lanes[NEAREST + i] = nearest
+        lanes[REMOTE + i] = number(0.0) if is_wide else number(1.0)
+        lanes[START + i] = clamp(start, limits.lowest_start, number(0.0))
+        lanes[SLOPE + i] = clamp(slope, -limits.steepest_slope, limits.steepest_slope)
+        lanes[HALF + i] = clamp(half, -limits.steepest_slope, number(0.0))
+        remote += not is_wide
+    return remote
 
 
 @kernel(fastmath={"contract"})
-def _walk(lanes, count, chain, with_squares):
-    """Walk from the middle to one end of the grid: SUM_m += Σ_k chain[m, k] g_k, m = 0, 1 or m = 0 to 2."""
+def face(lanes, count, way):
+    """Put the lanes at the middle of the grid, facing its upper end, or for `way` = 1 its lower one."""
     widest_vectors()
-    for k in range(0, chain.shape[1], UNROLL):
-        w0, w1, w2, w3 = chain[0, k], chain[0, k + 1], chain[0, k + 2], chain[0, k + 3]
-        v0, v1, v2, v3 = chain[1, k], chain[1, k + 1], chain[1, k + 2], chain[1, k + 3]
-        if not with_squares:
-            for i in range(count):
-                a, b, c, d = next_four(lanes, i)
-                lanes[SUM0 + i] += (w0 * a + w1 * b) + (w2 * c + w3 * d)
-                lanes[SUM1 + i] += (v0 * a + v1 * b) + (v2 * c + v3 * d)
-            continue
-        y0, y1, y2, y3 = chain[2, k], chain[2, k + 1], chain[2, k + 2], chain[2, k + 3]
+    if way == 0:
         for i in range(count):
-            a, b, c, d = next_four(lanes, i)
-            lanes[SUM0 + i] += (w0 * a + w1 * b) + (w2 * c + w3 * d)
-            lanes[SUM1 + i] += (v0 * a + v1 * b) + (v2 * c + v3 * d)
-            lanes[SUM2 + i] += (y0 * a + y1 * b) + (y2 * c + y3 * d)
+            lanes[TERM + i] = lanes[START + i]
+            lanes[RATIO + i] = lanes[HALF + i] * lanes[SLOPE + i]
+    else:
+        for i in range(count):
+            lanes[TERM + i] = lanes[START + i]
+            lanes[RATIO + i] = lanes[HALF + i] / lanes[SLOPE + i]
 
 
 @kernel(inline="always", fastmath={"contract"})
-def next_four(lanes, i):
-    """The Gaussians at the next four grid points of lane i, which moves on by as many."""
+def next_four(lanes, i, vanishing, zero):
+    """The Gaussians at the next four grid points of lane i, which moves on by as many, or vanishes."""
     q = lanes[HALF + i] * lanes[HALF + i]
     a, r = lanes[TERM + i], lanes[RATIO + i]
     b = a * r
@@ -222,9 +126,94 @@ def next_four(lanes, i):
     r *= q
     d = c * r
     r *= q
-    lanes[TERM + i] = d * r if d * r > VANISHING else 0.0
-    lanes[RATIO + i] = r * q
+    after = d * r
+    lanes[TERM + i] = after if after > vanishing else zero
+    lanes[RATIO + i] = r * q if after > vanishing else zero
     return a, b, c, d
+
+
+@kernel(fastmath={"contract"})
+def walk(lanes, count, chains, highest, vanishing):
+    """Walk from the middle to both ends of the grid: SUM_m = Σ_k w_k k^m g_k, for m up to `highest`: 1, 2 or 3.
+
+    `chains` (2, steps) are the weights w along both ways, g_k is relative to the Gaussian nearest to u.
+    """
+    widest_vectors()
+    number = lanes.dtype.type
+    zero, one, two, three, four = number(0.0), number(1.0), number(2.0), number(3.0), number(4.0)
+    for m in range(highest + 1):
+        for i in range(count):
+            lanes[SUM0 + m * BLOCK + i] = zero
+    for way in range(2):
+        face(lanes, count, way)
+        sign, chain = one if way == 0 else -one, chains[way]
+        k0, k1, k2, k3 = zero, sign, two * sign, three * sign
+        for first in range(0, len(chain), UNROLL):
+            w0, w1, w2, w3 = chain[first], chain[first + 1], chain[first + 2], chain[first + 3]
+            v0, v1, v2, v3 = w0 * k0, w1 * k1, w2 * k2, w3 * k3
+            y0, y1, y2, y3 = v0 * k0, v1 * k1, v2 * k2, v3 * k3
+            z0, z1, z2, z3 = y0 * k0, y1 * k1, y2 * k2, y3 * k3
+            if highest == 1:
+                for i in range(count):
+                    a, b, c, d = next_four(lanes, i, vanishing, zero)
+                    lanes[SUM0 + i] += (w0 * a + w1 * b) + (w2 * c + w3 * d)
+                    lanes[SUM1 + i] += (v0 * a + v1 * b) + (v2 * c + v3 * d)
+            elif highest == 2:
+                for i in range(count):
+                    a, b, c, d = next_four(lanes, i, vanishing, zero)
+                    lanes[SUM0 + i] += (w0 * a + w1 * b) + (w2 * c + w3 * d)
+                    lanes[SUM1 + i] += (v0 * a + v1 * b) + (v2 * c + v3 * d)
+                    lanes[SUM2 + i] += (y0 * a + y1 * b) + (y2 * c + y3 * d)
+            else:
+                for i in range(count):
+                    a, b, c, d = next_four(lanes, i, vanishing, zero)
+                    lanes[SUM0 + i] += (w0 * a + w1 * b) + (w2 * c + w3 * d)
+                    lanes[SUM1 + i] += (v0 * a + v1 * b) + (v2 * c + v3 * d)
+                    lanes[SUM2 + i] += (y0 * a + y1 * b) + (y2 * c + y3 * d)
+                    lanes[SUM3 + i] += (z0 * a + z1 * b) + (z2 * c + z3 * d)
+            k0, k1, k2, k3 = k0 + four * sign, k1 + four * sign, k2 + four * sign, k3 + four * sign
+
+
+@kernel(fastmath={"contract"})
+def _component_sums(lanes, u, s2, log_weights, weights, chains, lowest, spacing, limits, highest):
+    """SUM0 to SUM2 of a block, or, cheaper, only SUM0 and SUM1, with steps from ORIGIN, relative to exp(LOG_SCALE)."""
+    widest_vectors()
+    count, last = len(u), weights.size - 1
+    middle = lowest + (last // 2) * spacing
+    lanes[SUM0 : SUM0 + count] = 0.0
+    if start_lanes(lanes, u, s2, middle, spacing, last, limits) < count:
+        exp_in_place(lanes[START : START + count])
+        exp_in_place(lanes[SLOPE : SLOPE + count])
+        exp_in_place(lanes[HALF : HALF + count])
+        walk(lanes, count, chains, highest, limits.vanishing)
+    special = 0  # in a loop of its own, so that the compiler makes SIMD code of this one
+    for i in range(count):
+        from_nearest = lanes[U + i] - (middle + lanes[NEAREST + i] * spacing)
+        lanes[ORIGIN + i] = middle
+        lanes[LOG_SCALE + i] = -0.5 * from_nearest * from_nearest * lanes[PRECISION + i]
+        special += (lanes[REMOTE + i] > 0.0) | (lanes[SUM0 + i] <= STARVED_WIDE)
+    for i in range(count if special else 0):
+        wide = lanes[REMOTE + i] == 0.0
+        if wide and lanes[SUM0 + i] > STARVED_WIDE:
+            continue
+        nearest, precision = int(lanes[NEAREST + i]) + last // 2, lanes[PRECISION + i]
+        from_nearest = lanes[U + i] - (middle + lanes[NEAREST + i] * spacing)
+        sums = (0.0, 0.0, 0.0, 0.0)
+        if math.isnan(lanes[LOG_SCALE + i]):
+            sums = (np.nan, np.nan, np.nan, np.nan)
+        elif not wide:
+            sums = narrow_sums(from_nearest, precision, weights, nearest, spacing)
+        if sums[0] < STARVED_NARROW:
+            log_peak, sums = starved_sums(from_nearest, precision, log_weights, nearest, spacing)
+            lanes[LOG_SCALE + i] += log_peak
+        lanes[ORIGIN + i] = middle + lanes[NEAREST + i] * spacing
+        lanes[SUM0 + i], lanes[SUM1 + i], lanes[SUM2 + i] = sums[0], sums[1], sums[2]
+
+
+@kernel(inline="always")
+def nearest_component(u, lowest, spacing, last):
+    """Index of the grid point nearest to u, however far u is; that of NaN is 0."""
+    return int(clamp((u - lowest) / spacing, 0.0, float(last)) + 0.5)
 
 
 @kernel(fastmath={"contract"})
@@ -382,6 +371,7 @@ def mixture_moments(
         chains_from_the_middle(weights),
         float(means[0]),
         float(means[1] - means[0]),
+        DOUBLE,
         log_density,
         mean,
         spread,
@@ -390,17 +380,17 @@ def mixture_moments(
 
 
 @kernel(fastmath={"contract"})
-def _moments_by_block(u, s2, log_weights, weights, chains, lowest, spacing, log_density, mean, spread):
+def _moments_by_block(u, s2, log_weights, weights, chains, lowest, spacing, limits, log_density, mean, spread):
     widest_vectors()
     count, experts = u.shape
-    lanes = np.empty(BUFFER_LENGTH)
+    lanes, highest = np.empty(BUFFER_LENGTH), 2 if spread.size else 1
     for start in range(0, count, BLOCK):
         rows = min(BLOCK, count - start)
         here = slice(start, start + rows)
         for j in range(experts):
             means = mean[here, j]
-            fill_lanes(lanes, u[here, j], s2[here, j])
-            component_sums(lanes, rows, log_weights[j], weights[j], chains[j], lowest, spacing, spread.size > 0)
+            own = (log_weights[j], weights[j], chains[j], lowest, spacing, limits, highest)
+            _component_sums(lanes, u[here, j], s2[here, j], *own)
             for i in range(rows):
                 means[i] = lanes[ORIGIN + i] + lanes[SUM1 + i] / lanes[SUM0 + i] * spacing
             if spread.size:

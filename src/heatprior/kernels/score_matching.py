@@ -28,28 +28,41 @@ import numpy as np
 from heatprior.arrays import FloatArray
 from heatprior.kernels.compiler import kernel, widest_vectors
 from heatprior.kernels.expert_moments import (
+    BLOCK,
+    BUFFER_LENGTH,
+    HALF,
+    PRECISION,
+    REMOTE,
+    SLOPE,
+    START,
     STARVED_NARROW,
+    SUM0,
+    SUM1,
+    SUM2,
+    SUM3,
+    TERM,
     UNROLL,
+    Limits,
+    U,
     add_narrow,
     add_starved,
     chains_from_the_middle,
+    face,
     narrow_sums,
     nearest_component,
+    next_four,
+    start_lanes,
     starved_sums,
+    walk,
 )
-from heatprior.kernels.lookup import clamp
 
-BLOCK = 512  # responses of one expert whose lanes stay in the L1 cache together
-U, PRECISION, START, SLOPE, HALF, TERM = range(0, 6 * BLOCK, BLOCK)
-RATIO, SUM0, SUM1, SUM2, SUM3, REMOTE, BUFFER_LENGTH = range(6 * BLOCK, 13 * BLOCK, BLOCK)
 COEFFICIENT, SHIFTED = SUM0, SUM1  # of the gradient, which has no use for sums
 
 ZERO, A_HALF, ONE = np.float32(0.0), np.float32(0.5), np.float32(1.0)
-TWO, THREE, FOUR = np.float32(2.0), np.float32(3.0), np.float32(4.0)
-# Chosen so that for s from one grid step on no term of a chain is subnormal, which would slow the whole loop down.
-LOWEST_START, STEEPEST_SLOPE = np.float32(-40.0), np.float32(40.0)
-VANISHING, STARVED = np.float32(1e-20), np.float32(1e-13)
-ROUNDER = np.float32(1.5 * 2.0**23)  # a float32 added to it is rounded to a whole number
+TWO, THREE = np.float32(2.0), np.float32(3.0)
+# Chosen so that for s from one grid step on no term of a chain is subnormal.
+SINGLE = Limits(*map(np.float32, (-40.0, 40.0, 1e-20, 1.5 * 2.0**23)))
+STARVED = np.float32(1e-13)
 EXPONENT = np.float32(1.5 * 2.0**23 + 127.0)  # the bias of exponents included
 PER_LOG_2, LOG_2_HIGH, LOG_2_LOW = np.float32(1.4426950408889634), np.float32(0.693359375), np.float32(-2.12194440e-4)
 SERIES = tuple(np.float32(1.0 / factorial) for factorial in (720.0, 120.0, 24.0, 6.0))
@@ -121,9 +134,9 @@ def score_derivatives(
     derivative = responses if want_derivatives else responses[:0]
     results = ScoreDerivatives(*(np.empty_like(like) for like in (responses, derivative, derivative, responses)))
     weights = np.exp(log_weights)
-    chains = np.ascontiguousarray(chains_from_the_middle(weights)[:, :, 0], np.float32)
+    chains = chains_from_the_middle(weights.astype(np.float32))
     lowest, spacing = float(means[0]), float(means[1] - means[0])
-    _score_derivatives(responses, variances, log_weights, weights, chains, lowest, spacing, *results)
+    _score_derivatives(responses, variances, log_weights, weights, chains, lowest, spacing, SINGLE, *results)
     return results
 
 
@@ -140,8 +153,8 @@ def weight_gradient(
         return weight_gradient_plain(responses, variances, coefficients, log_weights, means)
     gradient, weights = np.empty_like(log_weights), np.exp(log_weights)
     lowest, spacing = float(means[0]), float(means[1] - means[0])
-    score, totals = derivatives.score, derivatives.totals
-    _weight_gradient(responses, variances, coefficients, score, totals, log_weights, weights, lowest, spacing, gradient)
+    arrays = (responses, variances, coefficients, derivatives.score, derivatives.totals)
+    _weight_gradient(*arrays, log_weights, weights, lowest, spacing, SINGLE, gradient)
     return gradient
 
 
@@ -165,7 +178,9 @@ def _error_to_gradient(changes, noise, sigma):
 
 
 @kernel(fastmath={"contract"})
-def _score_derivatives(u, s2, log_weights, weights, chains, lowest, spacing, score, in_response, in_variance, totals):
+def _score_derivatives(
+    u, s2, log_weights, weights, chains, lowest, spacing, limits, score, in_response, in_variance, totals
+):
     """`totals` are 0 where a response is remote."""
     widest_vectors()
     experts, count = u.shape
@@ -176,7 +191,9 @@ def _score_derivatives(u, s2, log_weights, weights, chains, lowest, spacing, sco
     for j in range(experts):
         for begin in range(0, count, BLOCK):
             rows = min(BLOCK, count - begin)
-            remote = _sums_of_block(lanes, u[j], s2[j], begin, rows, chains[j], middle, step, last, wanted)
+            here = slice(begin, begin + rows)
+            own = (chains[j], middle, step, last, limits, 3 if wanted else 1)
+            remote = _sums_of_block(lanes, u[j, here], s2[j, here], *own)
             _store_scores(lanes, middle, step, score[j], totals[j], begin, rows)
             if wanted:
                 _store_derivatives(lanes, step, score[j], in_response[j], in_variance[j], begin, rows)
@@ -230,7 +247,7 @@ def _remote(response, variance, log_weights, weights, lowest, spacing):
 
 
 @kernel(fastmath={"contract"})
-def _weight_gradient(u, s2, coefficients, score, totals, log_weights, weights, lowest, spacing, gradient):
+def _weight_gradient(u, s2, coefficients, score, totals, log_weights, weights, lowest, spacing, limits, gradient):
     """Of Σ_n a_n phi(u_n), in float64."""
     widest_vectors()
     experts, count = u.shape
@@ -246,7 +263,7 @@ def _weight_gradient(u, s2, coefficients, score, totals, log_weights, weights, l
         gradient[j] = 0.0
         for begin in range(0, count, BLOCK):
             rows = min(BLOCK, count - begin)
-            _start_lanes(lanes, u[j], s2[j], begin, rows, middle, step, last)
+            _start(lanes, u[j, begin : begin + rows], s2[j, begin : begin + rows], middle, step, last, limits)
             remote = _fill_coefficients(lanes, middle, s2[j], coefficients[j], score[j], totals[j], begin, rows)
             for i in range(rows if remote else 0):
                 if totals[j, begin + i] == ZERO:
@@ -257,8 +274,8 @@ def _weight_gradient(u, s2, coefficients, score, totals, log_weights, weights, l
                     )
                     lanes[START + i] = ZERO  # its chain stays at zero
             for way in range(2):
-                _face(lanes, rows, way)
-                _walk_and_collect(lanes, rows, sums[way])
+                face(lanes, rows, way)
+                _walk_and_collect(lanes, rows, sums[way], limits.vanishing)
         for component in range(last + 1):
             k = component - half
             chain = 0 if k >= 0 else 1
@@ -284,7 +301,7 @@ def _fill_coefficients(lanes, middle, s2, coefficients, score, totals, begin, co
 
 
 @kernel(fastmath={"contract", "reassoc"})
-def _walk_and_collect(lanes, count, sums):
+def _walk_and_collect(lanes, count, sums, vanishing):
     """Walk from the middle to one end of the grid, collecting Σ_n a_n g_nk and Σ_n a_n g_nk (E_n[mu] − middle)."""
     widest_vectors()
     for k in range(0, sums.shape[1], UNROLL):
@@ -292,7 +309,7 @@ def _walk_and_collect(lanes, count, sums):
         b0, b1, b2, b3 = ZERO, ZERO, ZERO, ZERO
         for i in range(count):
             coefficient, shifted = lanes[COEFFICIENT + i], lanes[SHIFTED + i]
-            a, b, c, d = _next_four(lanes, i)
+            a, b, c, d = next_four(lanes, i, vanishing, ZERO)
             a0 += coefficient * a
             a1 += coefficient * b
             a2 += coefficient * c
@@ -330,53 +347,25 @@ def _add_remote(response, variance, coefficient, log_weights, weights, lowest, s
 
 
 @kernel(fastmath={"contract"})
-def _sums_of_block(lanes, u, s2, begin, count, chains, middle, spacing, last, all_four):
-    """Of `count` responses from `begin` on: SUM0 to SUM3 = Σ_l w_l g_l k_l^m for m = 0 to 3, or only SUM0 and SUM1.
-
-    k_l counts grid steps from the middle, g_l is relative to the Gaussian nearest to u. `chains` (2, steps) are the
-    weights along both ways from the middle. Returns how many lanes are REMOTE, whose sums are not right.
-    """
+def _sums_of_block(lanes, u, s2, chains, middle, spacing, last, limits, highest):
+    """SUM0 to SUM3 of a block, or only SUM0 and SUM1; how many lanes are REMOTE, whose sums are not right."""
     widest_vectors()
-    _start_lanes(lanes, u, s2, begin, count, middle, spacing, last)
-    for i in range(count):
-        lanes[SUM0 + i] = ZERO
-        lanes[SUM1 + i] = ZERO
-    for i in range(count if all_four else 0):
-        lanes[SUM2 + i] = ZERO
-        lanes[SUM3 + i] = ZERO
-    for way in range(2):
-        _face(lanes, count, way)
-        _walk(lanes, count, chains[way], ONE if way == 0 else -ONE, all_four)
+    _start(lanes, u, s2, middle, spacing, last, limits)
+    walk(lanes, len(u), chains, highest, limits.vanishing)
     remote = 0
-    for i in range(count):
+    for i in range(len(u)):
         is_remote = (lanes[REMOTE + i] > ZERO) | (not lanes[SUM0 + i] > STARVED)
         lanes[REMOTE + i] = ONE if is_remote else ZERO
         remote += is_remote
     return remote
 
 
-@kernel(fastmath={"contract"})
-def _start_lanes(lanes, u, s2, begin, count, middle, spacing, last):
-    """U, PRECISION and REMOTE of the responses; START, SLOPE and HALF, the factors of their chains."""
-    widest_vectors()
-    below, above = np.float32(-(last // 2)), np.float32(last - last // 2)
-    per_spacing = ONE / spacing
-    for i in range(count):
-        response, precision = u[begin + i], ONE / s2[begin + i]
-        from_middle = response - middle
-        nearest = clamp(from_middle * per_spacing, below, above) + ROUNDER - ROUNDER  # in steps from the middle
-        start = -A_HALF * nearest * spacing * (TWO * from_middle - nearest * spacing) * precision
-        slope = from_middle * spacing * precision
-        lanes[U + i] = response
-        lanes[PRECISION + i] = precision
-        lanes[START + i] = clamp(start, LOWEST_START, ZERO)
-        lanes[SLOPE + i] = clamp(slope, -STEEPEST_SLOPE, STEEPEST_SLOPE)
-        lanes[HALF + i] = clamp(-A_HALF * spacing * spacing * precision, -STEEPEST_SLOPE, ZERO)
-        is_wide = (start > LOWEST_START) & (abs(slope) < STEEPEST_SLOPE)  # false for NaN
-        lanes[REMOTE + i] = ZERO if is_wide else ONE
-    _exp_of_lanes(lanes, START, count)
-    _exp_of_lanes(lanes, SLOPE, count)
-    _exp_of_lanes(lanes, HALF, count)
+@kernel
+def _start(lanes, u, s2, middle, spacing, last, limits):
+    start_lanes(lanes, u, s2, middle, spacing, last, limits)
+    _exp_of_lanes(lanes, START, len(u))
+    _exp_of_lanes(lanes, SLOPE, len(u))
+    _exp_of_lanes(lanes, HALF, len(u))
 
 
 @kernel(fastmath={"contract"})
@@ -400,59 +389,3 @@ def _exp_of_lanes(lanes, first, count):
         bits[TERM + i] <<= np.int32(23)
     for i in range(count):
         lanes[first + i] *= lanes[TERM + i]
-
-
-@kernel(fastmath={"contract"})
-def _face(lanes, count, way):
-    """Put the lanes at the middle of the grid, facing its upper end, or for `way` = 1 its lower one."""
-    widest_vectors()
-    if way == 0:
-        for i in range(count):
-            lanes[TERM + i] = lanes[START + i]
-            lanes[RATIO + i] = lanes[HALF + i] * lanes[SLOPE + i]
-    else:
-        for i in range(count):
-            lanes[TERM + i] = lanes[START + i]
-            lanes[RATIO + i] = lanes[HALF + i] / lanes[SLOPE + i]
-
-
-@kernel(inline="always", fastmath={"contract"})
-def _next_four(lanes, i):
-    """The Gaussians at the next four grid points of lane i, which moves on by as many, or vanishes."""
-    q = lanes[HALF + i] * lanes[HALF + i]
-    a, r = lanes[TERM + i], lanes[RATIO + i]
-    b = a * r
-    r *= q
-    c = b * r
-    r *= q
-    d = c * r
-    r *= q
-    after = d * r
-    lanes[TERM + i] = after if after > VANISHING else ZERO
-    lanes[RATIO + i] = r * q if after > VANISHING else ZERO
-    return a, b, c, d
-
-
-@kernel(fastmath={"contract"})
-def _walk(lanes, count, chain, sign, all_four):
-    """Walk from the middle to one end of the grid: SUM_m += Σ_k chain[k] (±k)^m g_k, m = 0, 1 or m = 0 to 3."""
-    widest_vectors()
-    k0, k1, k2, k3 = ZERO, sign, TWO * sign, THREE * sign
-    for first in range(0, len(chain), UNROLL):
-        w0, w1, w2, w3 = chain[first], chain[first + 1], chain[first + 2], chain[first + 3]
-        v0, v1, v2, v3 = w0 * k0, w1 * k1, w2 * k2, w3 * k3
-        if all_four:
-            y0, y1, y2, y3 = v0 * k0, v1 * k1, v2 * k2, v3 * k3
-            z0, z1, z2, z3 = y0 * k0, y1 * k1, y2 * k2, y3 * k3
-            for i in range(count):
-                a, b, c, d = _next_four(lanes, i)
-                lanes[SUM0 + i] += (w0 * a + w1 * b) + (w2 * c + w3 * d)
-                lanes[SUM1 + i] += (v0 * a + v1 * b) + (v2 * c + v3 * d)
-                lanes[SUM2 + i] += (y0 * a + y1 * b) + (y2 * c + y3 * d)
-                lanes[SUM3 + i] += (z0 * a + z1 * b) + (z2 * c + z3 * d)
-        else:
-            for i in range(count):
-                a, b, c, d = _next_four(lanes, i)
-                lanes[SUM0 + i] += (w0 * a + w1 * b) + (w2 * c + w3 * d)
-                lanes[SUM1 + i] += (v0 * a + v1 * b) + (v2 * c + v3 * d)
-        k0, k1, k2, k3 = k0 + FOUR * sign, k1 + FOUR * sign, k2 + FOUR * sign, k3 + FOUR * sign
