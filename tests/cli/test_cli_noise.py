@@ -74,7 +74,7 @@ def test_camera_noise_is_said_in_one_line_for_all_colours(run: Run, workplace: P
     outcome = run("noise", "colour.png", "--noise", "camera", "-o", "noise.json")
     assert outcome.code == 0
     line, _ = outcome.out.splitlines()
-    assert re.fullmatch(r"colour\.png: camera noise, [\d.]+ of 255 \(90 %: [\d.]+ to [\d.]+\)", line)
+    assert re.fullmatch(r"colour\.png: camera noise, [\d.]+ of 255", line)
     channels = json.loads((workplace / "noise.json").read_text())[0]["channels"]
     assert {channel["model"] for channel in channels} == {"camera"}
     assert len({channel["sigma"] for channel in channels}) == 1
