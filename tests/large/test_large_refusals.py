@@ -6,10 +6,12 @@ import os
 import shutil
 from pathlib import Path
 
+import dask.array
 import pytest
 import zarr
 from small_stores import SIGMA, ome_zarr
 
+import heatprior as hp
 from heatprior.cli import main
 from heatprior.errors import ImageFileError, InvalidInputError, OutputFileError
 from heatprior.large.files import Settings, denoise_store
@@ -98,3 +100,8 @@ def test_a_plate_asks_for_one_of_its_images(tmp_path, prior):
     zarr.create_group(tmp_path / "p.zarr", attributes={"ome": {"version": "0.5", "plate": {}}})
     with pytest.raises(ImageFileError, match="holds a plate; give one image"):
         denoise_store(tmp_path / "p.zarr", Path(tmp_path / "q.zarr"), Settings(prior=prior))
+
+
+def test_a_volume_that_is_a_dask_array_is_refused():
+    with pytest.raises(InvalidInputError, match="leave out depth_axis"):
+        hp.denoise(dask.array.zeros((12, 18, 20), dtype="float32"), 0.1, depth_axis=0)

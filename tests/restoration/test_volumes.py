@@ -192,12 +192,6 @@ def test_a_volume_of_nothing_is_refused():
         volume_of(np.full(SHAPE, np.nan, np.float32))
 
 
-def test_a_dask_array_is_refused():
-    dask = pytest.importorskip("dask.array")
-    with pytest.raises(InvalidInputError, match="leave out depth_axis"):
-        volume_of(dask.zeros(SHAPE, dtype=np.float32))
-
-
 @pytest.mark.parametrize("seed", range(5))
 def test_weights_on_the_simplex_are_those_of_a_search(seed):
     rng = np.random.default_rng(seed)
