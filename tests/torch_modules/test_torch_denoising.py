@@ -1,6 +1,7 @@
 """Images: what `heatprior.denoise` says, whatever shape sigma has, on any grid of patches and at any scale."""
 
 from dataclasses import replace
+from functools import partialmethod
 
 import numpy as np
 import pytest
@@ -72,6 +73,19 @@ def test_a_mixture_denoises_as_the_library_without_its_short_cuts(sigma, is_weig
     if is_weighted and sigma > 1e-3:
         plain = by_tensors(ht.from_prior(PRIORS["mixture"]), x, sigma, 1)[0, 0]
         assert largest(plain, torch.tensor(expected)) > 1e-4
+
+
+def test_colours_of_a_mixture_are_those_of_the_library_without_its_short_cuts(monkeypatch):
+    """Differences beside the brightness, at two scales."""
+    everything = {"candidates": len(PRIORS["mixture"].covariances), "negligible": 0.0, "compared": 64}
+    step = partialmethod(step_of_mixture, **everything)
+    monkeypatch.setattr(hp.GaussianMixturePrior, "denoise_step", step)
+    prior, x, sigma = with_learnt_step(PRIORS["mixture"]), noisy_images(1, 1, 64, 64, sigma=0.0), 0.1
+    x = torch.cat([x, x**2, 1.0 - x], 1) + noisy_images(1, 3, 64, 64, sigma=sigma) - noisy_images(1, 3, 64, 64, sigma=0)
+    found, expected = by_tensors(ht.from_prior(prior), x, sigma), by_library(prior, x, sigma)
+    assert largest(found, expected) < ONE_LEVEL
+    monkeypatch.setattr(hp.GaussianMixturePrior, "takes_guide", False)
+    assert largest(by_library(prior, x, sigma), expected) > 0.1 * sigma
 
 
 def with_card(prior, **entries):

@@ -18,7 +18,7 @@ from heatprior.torch.module import recompute
 PATCHES = 1 << 15  # of a band, about
 
 ChangesOfPatches = Callable[[Tensor, Tensor], Tensor]  # (n, a), () or (n,) → (n, a)
-WeightedChanges = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]  # the same → changes and their weights, (n, a)
+WeightedChanges = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]  # (n, a or 2 a), … → changes, weights: (n, a)
 
 
 def average(change: ChangesOfPatches, images: Tensor, sigma: Tensor, size: int, grid: Grid = EVERY) -> Tensor:
@@ -27,14 +27,21 @@ def average(change: ChangesOfPatches, images: Tensor, sigma: Tensor, size: int, 
     return sum_changes(change, images, sigma, size, grid) / (counts[0][:, None] * counts[1])
 
 
-def average_by_weight(change: WeightedChanges, images: Tensor, sigma: Tensor, size: int, grid: Grid = EVERY) -> Tensor:
-    """The mean of the changes where every pixel of a patch counts by its weight."""
+def average_by_weight(
+    change: WeightedChanges,
+    images: Tensor,
+    sigma: Tensor,
+    size: int,
+    grid: Grid = EVERY,
+    guide: Tensor | None = None,
+) -> Tensor:
+    """The mean of the changes where every pixel of a patch counts by its weight; `guide` (N, H, W) lies behind y."""
 
     def both(y: Tensor, levels: Tensor) -> Tensor:
         changes, weights = change(y, levels)
         return torch.cat([weights * changes, weights], -1)
 
-    total, counted = _sum_channels(both, images, sigma, size, grid, 2).unbind(1)
+    total, counted = _sum_channels(both, images, sigma, size, grid, 2, guide).unbind(1)
     return total / counted
 
 
@@ -47,7 +54,13 @@ def sum_changes(change: ChangesOfPatches, images: Tensor, sigma: Tensor, size: i
 
 
 def _sum_channels(
-    change: ChangesOfPatches, images: Tensor, sigma: Tensor, size: int, grid: Grid, channels: int
+    change: ChangesOfPatches,
+    images: Tensor,
+    sigma: Tensor,
+    size: int,
+    grid: Grid,
+    channels: int,
+    guide: Tensor | None = None,
 ) -> Tensor:
     """The sum for several channels at once, one after the other in what `change` returns: (N, C, H, W)."""
     count, height, width = images.shape
@@ -57,7 +70,7 @@ def _sum_channels(
     all_rows, columns = (starts(length, size, grid) for length in (height, width))
 
     def of_band(pixels: Tensor, noise: Tensor, rows: list[int]) -> Tensor:
-        patches = F.unfold(pixels[:, None], size)  # (N, a, P)
+        patches = F.unfold(pixels, size)  # (N, a, P), or (N, 2 a, P) with a guide
         levels = noise_of_patches(noise, patches, size)
         if grid == EVERY:
             changed = change(patches.mT.flatten(0, 1), levels).unflatten(0, (count, -1)).mT
@@ -65,17 +78,18 @@ def _sum_channels(
             chosen = _numbers(rows, columns, width - size + 1, images.device)
             some = levels.unflatten(0, (count, -1))[:, chosen].flatten() if levels.ndim else levels
             moved = change(patches[..., chosen].mT.flatten(0, 1), some).unflatten(0, (count, -1)).mT
-            changed = torch.zeros_like(patches).repeat(1, channels, 1).index_copy(-1, chosen, moved)
+            changed = moved.new_zeros(*moved.shape[:2], patches.shape[-1]).index_copy(-1, chosen, moved)
         return F.fold(changed, tuple(pixels.shape[-2:]), size)
 
+    stacked = images[:, None] if guide is None else torch.stack([images, guide], 1)
     finished, carried = [], images.new_zeros(count, channels, shared, width)
     for first in range(0, last, band):
         end = min(first + band, last)
         rows = [row - first for row in all_rows if first <= row < end]
-        pixels = images[:, first : end + shared]
+        pixels = stacked[:, :, first : end + shared]
         noise = sigma[:, first : end + shared] if sigma.shape[1] > 1 else sigma
         if not rows:
-            total = torch.zeros_like(pixels)[:, None].repeat(1, channels, 1, 1)
+            total = torch.zeros_like(pixels[:, :1]).repeat(1, channels, 1, 1)
         else:
             total = of_band(pixels, noise, rows) if band == last else recompute(of_band, pixels, noise, rows)
         done = total.shape[2] - shared

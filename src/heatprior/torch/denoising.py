@@ -5,7 +5,7 @@ As restoration/denoising.py, in tensor operations.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from math import log, pi
 from typing import Any, NamedTuple
 
@@ -33,9 +33,9 @@ from heatprior.restoration.pyramid import (
 HALVING, DOUBLING = TAPS.tolist(), TWICE.tolist()  # no arrays, which torch.compile does not take for constants
 MIX = COLOUR.tolist()
 Between = Callable[[Tensor], Tensor]  # estimates (N, H, W) before the next step → better ones
-Denoising = Callable[[Tensor, Tensor, Between | None], Tensor]  # images (N, H, W), their noise levels → images
+Denoising = Callable[[Tensor, Tensor, Between | None, Tensor | None], Tensor]  # images (N, H, W), their noise → images
 Crossing = Callable[[Tensor], tuple[Tensor, Tensor, Tensor]]  # noise levels → edge, width and height, (1 or N, 1, 1)
-Changes = Callable[[Tensor, Tensor, Grid], Tensor]  # images (N, H, W), their noise levels, patches → changes of a step
+Changes = Callable[..., Tensor]  # images (N, H, W), their noise levels, patches, maybe guides → changes of a step
 
 
 class SplittingSchedule(NamedTuple):
@@ -62,6 +62,7 @@ class Recipe(NamedTuple):
     size: int
     crossovers: Crossovers
     between: Crossovers | None
+    is_guided: bool  # differences of colour are denoised beside the brightness
 
 
 def denoise_images(changes: Changes, x: Tensor, levels: Tensor, recipe: Recipe) -> Tensor:
@@ -71,21 +72,29 @@ def denoise_images(changes: Changes, x: Tensor, levels: Tensor, recipe: Recipe) 
     if is_colour:
         levels = torch.einsum("dc,bchw->bdhw", mix**2, levels.expand(-1, 3, -1, -1) ** 2).sqrt()
         x = torch.einsum("dc,bchw->bdhw", mix, x)
-    noisy = x.flatten(0, 1)
     if levels.shape[-2:] != (1, 1):
         levels = levels.expand(-1, -1, *x.shape[-2:])
     if levels.numel() > 1:
         levels = levels.expand(*x.shape[:2], -1, -1)
-    sigma = levels.flatten(0, 1)
 
-    def at_one_scale(noisy: Tensor, sigma: Tensor, between: Between | None) -> Tensor:
+    def at_one_scale(noisy: Tensor, sigma: Tensor, between: Between | None, guide: Tensor | None) -> Tensor:
         if recipe.schedule is None:
-            return noisy + changes(noisy, sigma, EVERY)
-        return split(changes, noisy, sigma, recipe.schedule, recipe.size - 1, between)
+            return noisy + changes(noisy, sigma, EVERY, *(() if guide is None else (guide,)))
+        return split(changes, noisy, sigma, recipe.schedule, recipe.size - 1, between, guide)
 
     scales = scales_of(x.shape[-2], x.shape[-1], recipe.scales, recipe.size)
     parts = recipe.crossovers.at, None if recipe.between is None else recipe.between.at
-    clean = at_scales(at_one_scale, noisy, sigma, scales, *parts).unflatten(0, x.shape[:2])
+
+    def at_all_scales(noisy: Tensor, levels: Tensor, guides: Sequence[Tensor]) -> list[Tensor]:
+        own = [guide.repeat_interleave(noisy.shape[1], 0) for guide in guides]
+        return at_scales(at_one_scale, noisy.flatten(0, 1), levels.flatten(0, 1), scales, *parts, own)
+
+    if is_colour and recipe.is_guided:
+        brightness = at_all_scales(x[:, :1], levels[:, :1], ())
+        differences = at_all_scales(x[:, 1:], levels[:, 1:], brightness)[0].unflatten(0, (-1, 2))
+        clean = torch.cat([brightness[0][:, None], differences], 1)
+    else:
+        clean = at_all_scales(x, levels, ())[0].unflatten(0, x.shape[:2])
     return torch.einsum("cd,bdhw->bchw", torch.linalg.inv(mix), clean) if is_colour else clean
 
 
@@ -96,6 +105,7 @@ def split(
     schedule: SplittingSchedule,
     margin: int,
     between: Between | None = None,
+    guide: Tensor | None = None,
 ) -> Tensor:
     """x ← w_k y + (1 − w_k) (x + changes(x, level_k sigma)) for each step k, from x = y, mirrored beyond its edges.
 
@@ -107,12 +117,12 @@ def split(
     noisy = F.pad(noisy, border, mode="reflect")
     if sigma.shape[-2:] != (1, 1):
         sigma = F.pad(sigma, border, mode="reflect")
-    x = noisy
+    x, beside = noisy, () if guide is None else (F.pad(guide, border, mode="reflect"),)
     for step, (levels, weights, grid) in enumerate(zip(schedule.levels, schedule.weights, schedule.grids, strict=True)):
         if step and between is not None:
             inside = x[:, down : down + height, across : across + width]
             x = F.pad(between(inside), border, mode="reflect")
-        clean = x + changes(x, interpolate(sigma, schedule.logarithms, levels) * sigma, grid)
+        clean = x + changes(x, interpolate(sigma, schedule.logarithms, levels) * sigma, grid, *beside)
         x = torch.lerp(clean, noisy, interpolate(sigma, schedule.logarithms, weights))
     return x[:, down : down + height, across : across + width]
 
@@ -172,17 +182,23 @@ def at_scales(
     scales: int,
     crossing: Crossing,
     crossing_between: Crossing | None = None,
-) -> Tensor:
-    """Images (N, H, W) denoised at so many scales; sigma is (1 or N, 1, 1) or maps."""
+    guides: Sequence[Tensor] = (),
+) -> list[Tensor]:
+    """Images (N, H, W) denoised at so many scales, beside guides at each: the results of all scales, the finest first.
+
+    sigma is (1 or N, 1, 1) or maps.
+    """
+    guide = guides[0] if guides else None
     if scales == 1:
-        return denoised(images, sigma, None)
-    coarse = at_scales(denoised, halve(images), _halve_noise(sigma), scales - 1, crossing, crossing_between)
+        return [denoised(images, sigma, None, guide)]
+    crossings = crossing, crossing_between
+    coarser = at_scales(denoised, halve(images), _halve_noise(sigma), scales - 1, *crossings, guides[1:])
 
     def merge(fine: Tensor, crossing: Crossing) -> Tensor:
-        return fine + double(cross_over(coarse - halve(fine), *crossing(sigma)), fine.shape[-2:])
+        return fine + double(cross_over(coarser[0] - halve(fine), *crossing(sigma)), fine.shape[-2:])
 
     between = None if crossing_between is None else lambda fine: merge(fine, crossing_between)
-    return merge(denoised(images, sigma, between), crossing)
+    return [merge(denoised(images, sigma, between, guide), crossing), *coarser]
 
 
 def halve(images: Tensor) -> Tensor:

@@ -12,9 +12,11 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
+import torch.nn.functional as F  # noqa: N812
 from torch import Tensor
 
 from heatprior.kernels.patches import EVERY, Grid
+from heatprior.kernels.shapes import SLOPE
 from heatprior.priors.gaussian_mixture import GaussianMixturePrior
 from heatprior.torch.averaging import average_by_weight
 from heatprior.torch.experts import LOG_2PI
@@ -146,24 +148,32 @@ class MixtureModule(PriorModule):
                 patches[shape == k] = coordinates[shape == k] @ model.axes[k]
             return patches
 
-    def changes(self, images: Tensor, sigma: Tensor, grid: Grid = EVERY) -> Tensor:
+    def changes(self, images: Tensor, sigma: Tensor, grid: Grid = EVERY, guide: Tensor | None = None) -> Tensor:
         """The change of every patch by its posterior mean over the shapes that explain it best, averaged: (N, H, W).
 
         As the library does, which finds the shapes by short cuts; here all are compared. Which ones are too unlikely to
-        take part has no gradient.
+        take part has no gradient. A `guide` adds a direction to every shape (kernels/shapes.py).
         """
         model = self.model(images.dtype)
         window, confidences = self.window.to(images.dtype), self.confidences.to(images.dtype)
 
         def change(y: Tensor, sigma: Tensor) -> tuple[Tensor, Tensor]:
-            y = y - y.mean(-1, keepdim=True)
+            y = y.unflatten(-1, (-1, self.size**2))
+            y, *beside = (y - y.mean(-1, keepdim=True)).unbind(-2)
             u, variances = model.responses(y), model.widen(sigma)
             logs = model.logarithms(u, variances)  # (n, K, G)
             peaks = logs.amax(-1)
             shares = (peaks - peaks.amax(-1, keepdim=True)).exp()
             shares = torch.where(shares < self.rival, 0.0, shares)
+            precisions, along = 1.0 / variances, None
+            if beside:
+                along = _Along.of(u, model.responses(beside[0]), precisions)
+                logs = logs + along.gains
             parts = (shares / shares.sum(-1, keepdim=True))[..., None] * logs.softmax(-1)
-            removed = over_axes(parts, sigma[..., None, None, None] ** 2 / variances) * u
+            removed = over_axes(parts, precisions) * u
+            if along is not None:
+                removed = removed - over_axes(parts * along.weights, precisions) * along.responses
+            removed = removed * sigma[..., None, None] ** 2
             counts = (parts * confidences).flatten(1).sum(-1, keepdim=True)
             return -removed.flatten(1) @ model.axes.flatten(0, 1), counts * window
 
@@ -172,7 +182,7 @@ class MixtureModule(PriorModule):
             return changes, weights
 
         most = self.at_once(self.numbers("changes", sigma), images.device)
-        return average_by_weight(in_parts, images, sigma, self.size, grid)
+        return average_by_weight(in_parts, images, sigma, self.size, grid, guide)
 
     def model(self, dtype: torch.dtype) -> _Model:
         """The quantities that the parameters stand for, in one type."""
@@ -187,6 +197,21 @@ class MixtureModule(PriorModule):
         responses = int(self.log_variances.numel())
         several = name == "posterior" or levels.numel() > 1
         return max(responses * len(self.log_contrasts) if several else responses, self.size**4)
+
+
+class _Along(NamedTuple):
+    """A guide as one more direction, of probability one half: kernels/shapes.py."""
+
+    responses: Tensor  # v, (n, K, d)
+    gains: Tensor  # of log-densities, (n, K, G)
+    weights: Tensor  # b f times the probability of the direction, (n, K, G)
+
+    @classmethod
+    def of(cls, u: Tensor, v: Tensor, precisions: Tensor) -> _Along:
+        a, b = over_contrasts(v**2, precisions), over_contrasts(u * v, precisions)
+        wider, slope = 1.0 + float(SLOPE) ** 2 * a, float(SLOPE) ** 2
+        gained = 0.5 * (slope / wider * b**2 - wider.log())
+        return cls(v, F.softplus(gained), slope / wider * b * gained.sigmoid())
 
 
 def _parts(logarithms: Tensor) -> Tensor:

@@ -108,7 +108,9 @@ class PriorModule(nn.Module):
         if by_library and float(levels.min()) >= LEAST and float(levels.max()) <= MOST:
             return denoise_by_library(self.to_prior(), x, levels, steps)
         schedule, most = (None, 1) if steps == 1 else (self.schedule, MOST_SCALES if self._prior.patch_shape else 1)
-        return denoise_images(self.changes, x, levels, Recipe(schedule, most, self.size, self.crossovers, self.between))
+        guided = bool(getattr(self._prior, "takes_guide", False))
+        recipe = Recipe(schedule, most, self.size, self.crossovers, self.between, guided)
+        return denoise_images(self.changes, x, levels, recipe)
 
     def forward(self, x: Tensor, sigma: Sigma, steps: int | None = None) -> Tensor:
         """As `denoise`."""
