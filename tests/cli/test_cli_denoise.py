@@ -206,5 +206,5 @@ def test_hot_pixels_are_said_and_kept_if_asked_for(run, tmp_path, monkeypatch):
     line = ("denoise", "hot.npy", "-o", "clean.npy", "--sigma", "5", "--white", "255", "--quality", "fast", "--force")
     assert "; 2 hot pixels filled in" in run(*line).out
     assert np.load("clean.npy").max() < 140
-    assert "filled in" not in run(*line, "--keep-outliers").out
+    assert "filled in" not in run(*line, "--noise", "auto+outliers").out
     assert "2 hot pixels" in run("noise", "hot.npy").out

@@ -173,6 +173,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with warnings.catch_warnings():
             warnings.showwarning = cast(Any, _warn)
             asked = tuple(arguments[:1]) if arguments and arguments[0] in COMMANDS else tuple(COMMANDS)
+            arguments = [_complete(*pair) for pair in zip(arguments, [*arguments, ""][1:], strict=True)]
             code = application(asked)(arguments, prog_name="heatprior", standalone_mode=False)
     except HeatpriorError as error:
         return _refuse(str(error))
@@ -186,6 +187,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (KeyboardInterrupt, typer.Abort):
         return INTERRUPTED
     return code if isinstance(code, int) else 0
+
+
+def _complete(argument: str, following: str) -> str:
+    """An option that may stand alone with the value that it then has."""
+    return "--volume=any" if argument == "--volume" and following not in ("z", "t") else argument
 
 
 def _warn(message: Warning | str, *_: object) -> None:

@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from heatprior.restoration.predicted_psnr import PredictedPsnr
     from heatprior.restoration.surprise import Surprise
 
+KEEP = "+outliers"
 STORE_FILES = ("zarr.json", ".zgroup", ".zarray", ".zattrs")
 EXAMPLES = {
     "denoise": """\b
@@ -65,6 +66,7 @@ Examples:
   heatprior denoise image.npy -o clean.npy --sigma map.npy            a noise level for each pixel
   heatprior denoise field.fits --noise 0.7,4.2,1000                   one photon, read noise and black level are known
   heatprior denoise cells.tif -o clean.tif --error error.tif          an error bar for each pixel
+  heatprior denoise stack.tif -o clean.tif --volume                   slices of a volume together; a film: --volume t
   heatprior denoise volume.ome.zarr -o clean.ome.zarr --workers 4     larger than memory
 """
 }
@@ -81,12 +83,18 @@ def denoise(
             metavar="KIND|FILE|GAIN,READ,BLACK",
             help="Noise to estimate: constant, affine (variance = a x + b), map, camera, or auto; or the noise "
             "profile of a camera (.json), saved by hp.NoiseProfile; or the value of one photon, the read noise and the "
-            "black level, in units of the file.",
+            "black level, in units of the file. With +outliers behind it (auto+outliers) hot and dead pixels are kept, "
+            "as for stars that are one pixel.",
         ),
     ] = "auto",
-    keep_outliers: Annotated[
-        bool, typer.Option("--keep-outliers", help="Keep hot and dead pixels, as for stars that are one pixel.")
-    ] = False,
+    volume: Annotated[
+        str | None,
+        typer.Option(
+            metavar="[z|t]",
+            help="Denoise the slices of a stack together, along depth or time.  [without z or t: depth, if the file "
+            "has it, or its one axis]",
+        ),
+    ] = None,
     strength: Annotated[
         float, typer.Option(metavar="F", help="Factor on the noise level found: 0.5 keeps more grain, 2 is smoother.")
     ] = 1.0,
@@ -129,9 +137,15 @@ def denoise(
     from heatprior.images import name_result
     from heatprior.restoration.denoising import Settings
 
+    keep_outliers, noise = noise.endswith(KEEP), noise.removesuffix(KEEP)
+    if volume not in (None, "any", "z", "t"):
+        raise typer.BadParameter(f"--volume is {volume!r}; expected z, t, or nothing")
+    if volume is not None and error is not None:
+        raise typer.BadParameter("errors are estimated for images; leave out --error, or --volume")
     if _is_store(inputs, output):
         output = output or inputs[0].with_name(name_result(inputs[0].name, "denoised"))
         others = {"--compare": compare, "--skip-existing": force is False, "--error": error is not None}
+        others |= {"--volume": volume is not None}
         others |= {
             "--noise": noise not in ("auto", "constant"),
             "--strength": strength != 1.0,
@@ -159,7 +173,7 @@ def denoise(
     announce_compiling()
     chosen = None if prior is None else load(prior)
     settings = Settings(kind, quality, chosen, white=white, strength=strength, keep_outliers=keep_outliers)
-    request = Request(level, settings, compare, place)
+    request = Request(level, settings, compare, place, volume)
     for job, attempt in run_jobs(todo, output):
         with attempt as progress:
             say(denoise_file(job, progress, request))
@@ -191,6 +205,7 @@ class Request(NamedTuple):
     settings: Settings
     compare: bool
     error: Callable[[Job], Path] | None  # where the errors of an image go, if they are wanted
+    volume: str | None = None  # the axis along which slices are denoised together, or "any"
 
 
 class Result(NamedTuple):
@@ -216,7 +231,8 @@ def denoise_file(job: Job, progress: Progress, request: Request) -> str:
         check_writable(request.error(job), _error_image(image))
     try:
         with collect_warnings() as warned:
-            settings = replace(request.settings, channel_axis=image.channel_axis)
+            depth = None if request.volume is None else image.depth_axis(request.volume.upper())
+            settings = replace(request.settings, channel_axis=image.channel_axis, depth_axis=depth)
             sigma = image.sigma if request.sigma is None and settings.noise == "auto" else request.sigma
             if request.error is None:
                 made, rest = plan(image.values(), sigma, settings, progress)

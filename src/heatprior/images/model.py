@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatprior.arrays import ChannelAxis
-from heatprior.errors import ImageFileError
+from heatprior.errors import ImageFileError, InvalidInputError
 
 DTYPES = tuple(
     np.dtype(name) for name in ("uint8", "uint16", "uint32", "int16", "int32", "float16", "float32", "float64")
@@ -84,6 +84,21 @@ class ImageFile:
     missing: Missing | None = None
     multiplied_by: int | None = None
     sigma: NDArray[Any] | None = None
+    stack_axes: str = ""  # names of the axes in front of rows, such as TZC, as far as the file has them
+
+    def depth_axis(self, name: str) -> int:
+        """The axis of depth (Z) or of time (T); of "ANY", depth if the file has it, or else time, or its one axis."""
+        count = self.pixels.ndim - (3 if self.colour else 2)
+        names = self.stack_axes if len(self.stack_axes) == count else "Q" * count
+        if count == 0:
+            raise InvalidInputError("it is a single image, no stack; leave out --volume")
+        wanted = next((one for one in ("ZT" if name == "ANY" else name) if one in names), None)
+        if wanted is not None:
+            return names.index(wanted)
+        if set(names) <= {"Q", "I"} and count == 1:  # which nobody has named
+            return 0
+        known = ", ".join({"Z": "depth", "T": "time", "C": "channels"}.get(one, "unknown") for one in names)
+        raise InvalidInputError(f"the axes of its stack are {known}, and {name} is none of them; leave out --volume")
 
     @property
     def channel_axis(self) -> ChannelAxis:

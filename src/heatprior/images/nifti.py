@@ -45,7 +45,8 @@ def read(path: Path) -> ImageFile:
     stored = np.frombuffer(content, scale.dtype, math.prod(shape), start).reshape(shape)
     pixels, missing = find_missing(np.array(scale.values(stored)))
     origin = Origin(content[:start], content[start + size :], scale)
-    return ImageFile(path, pixels, False, native=origin, missing=missing)
+    names = "QQQTZ"[5 - (len(shape) - 2) :] if len(shape) <= 7 else ""
+    return ImageFile(path, pixels, False, native=origin, missing=missing, stack_axes=names)
 
 
 def write(path: Path, pixels: NDArray[Any], like: ImageFile) -> NDArray[Any]:

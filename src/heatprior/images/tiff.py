@@ -104,7 +104,8 @@ def read(path: Path) -> ImageFile:
     pixels, missing = find_missing(samples, nodata)
     kinds = [] if others is None else [int(kind) for kind in page.extrasamples][: others.shape[-1]]
     multiplied_by = kinds.index(MULTIPLIED) if MULTIPLIED in kinds else None
-    return ImageFile(path, pixels, colour, others, metadata, origin, missing, multiplied_by)
+    names = "C" * (origin.sample_axis is not None and brightness is None) + axes.replace("S", "")[:-2]
+    return ImageFile(path, pixels, colour, others, metadata, origin, missing, multiplied_by, stack_axes=names)
 
 
 def write(path: Path, pixels: NDArray[Any], like: ImageFile) -> None:
