@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -44,6 +45,16 @@ def test_a_symmetric_prior_treats_every_orientation_alike(orientation: str, step
     assert mean_change((64, 80), orientation, prior=dct_prior(5), steps=steps) < 1e-6
 
 
+@pytest.mark.parametrize("orientation", ORIENTATIONS)
+@pytest.mark.parametrize("strides", [(2, 2), (3, 3, 3)])
+def test_patches_that_lie_apart_lie_alike_in_every_orientation(orientation: str, strides: tuple[int, ...]):
+    prior = dct_prior(7)
+    levels, weights = ([[level] * len(strides)] for level in (0.5, 0.1))
+    schedule = {"sigmas": [SIGMA], "levels": levels, "weights": weights, "strides": list(strides)}
+    strided = replace(prior, card={**prior.card, "hqs": schedule})
+    assert mean_change((64, 80), orientation, prior=strided) < 1e-6
+
+
 @pytest.mark.parametrize("orientation", ["upside down", "mirrored"])
 def test_odd_sides_shift_the_half_size_image_by_a_pixel_which_changes_little(orientation: str):
     change = mean_change((63, 81), orientation, prior=dct_prior(5))
@@ -56,3 +67,8 @@ def test_what_shipped_priors_learnt_of_orientation_is_a_fraction_of_their_error(
     error = hp.denoise(noisy((96, 96)), SIGMA, white=1.0, quality=quality) - picture((96, 96))
     change = mean_change((96, 96), orientation, quality=quality)
     assert 1e-6 < change < 0.25 * np.sqrt(np.mean(error**2))
+
+
+@pytest.mark.parametrize("orientation", ORIENTATIONS)
+def test_the_mean_over_all_orientations_has_none(orientation: str):
+    assert mean_change((33, 42), orientation, prior="fast7", quality="best") < 1e-6

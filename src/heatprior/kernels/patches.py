@@ -1,8 +1,9 @@
 """Patches of images: which of them take part in an average, and how they are cut out and put back.
 
 All patches take part, or those on a grid of every second, third … row and column. Along a side of n pixels the patches
-begin at 0, offset, offset + stride, offset + 2 stride, … and at n − b: whatever the stride and the offset, patches
-reach every edge, and every pixel is in one as long as stride ≤ b.
+begin at 0, offset, offset + stride, offset + 2 stride, … up to the middle, and beyond it as seen from the other end: a
+turned image has the same patches, turned, and its result is that of the image. Whatever the stride and the offset,
+patches reach every edge, and every pixel is in one as long as stride ≤ b.
 
 Of an image too large for memory only a piece may be here. Its grid knows the `whole`, and where in it the piece has its
 `corner`, so that the same patches take part, and count as much, as if the whole were here.
@@ -48,7 +49,7 @@ class Cells(NamedTuple):
 
 
 class Grid(NamedTuple):
-    """Patches `stride` pixels apart in either direction, from `offset` on, and those at the edges."""
+    """Patches `stride` pixels apart in either direction, from `offset` on and back, and those at the edges."""
 
     stride: int = 1
     offset: int = 0
@@ -85,7 +86,10 @@ class Grid(NamedTuple):
                 f"a stride of 1 to {size} and an offset below it"
             )
         last = length - size
-        return np.unique(np.concatenate([[0], np.arange(self.offset, last + 1, self.stride), [last]]).astype(np.int64))
+        half = np.append(0, np.arange(self.offset, last // 2 + 1, self.stride))
+        if last - 2 * half[-1] > self.stride:  # the two in the middle would be too far apart
+            half = np.append(half, last // 2)
+        return np.unique(np.concatenate([half, last - half]).astype(np.int64))
 
     def patches_that_hold(self, length: int, size: int) -> IntArray:
         """How many of them hold each of `length` pixels in a row."""

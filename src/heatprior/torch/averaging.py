@@ -112,7 +112,9 @@ def noise_of_patches(sigma: Tensor, patches: Tensor, size: int) -> Tensor:
 def starts(length: int, size: int, grid: Grid) -> list[int]:
     """`Grid.starts` in plain Python, whose results torch.compile takes for constants."""
     last = length - size
-    return sorted({0, *range(grid.offset, last + 1, grid.stride), last})
+    half = [0, *range(grid.offset, last // 2 + 1, grid.stride)]
+    half += [last // 2] if last - 2 * half[-1] > grid.stride else []
+    return sorted({*half, *(last - start for start in half)})
 
 
 def _numbers(rows: list[int], columns: list[int], width: int, device: torch.device) -> Tensor:
