@@ -27,7 +27,9 @@ def expected(path: str, **options: object) -> np.ndarray:
 def test_a_file_is_what_the_library_makes_of_it_and_is_told_in_one_line(run: Run, workplace: Path):
     outcome = run("denoise", "noisy.png", "-o", "clean.png", "--sigma", SIGMA, *QUICK)
     assert (outcome.code, outcome.err) == (0, "")
-    assert re.fullmatch(r"wrote clean\.png: 24×20 pixels, grey, uint8, from noisy\.png, \d+\.\d s\n", outcome.out)
+    assert re.fullmatch(
+        r"wrote clean\.png: 24×20 pixels, grey, uint8, from noisy\.png, \d+\.\d s; noise as given\n", outcome.out
+    )
     clean = read_image(workplace / "clean.png")
     np.testing.assert_array_equal(clean.pixels, expected("noisy.png"))
     assert not np.array_equal(clean.pixels, read_image(workplace / "noisy.png").pixels)

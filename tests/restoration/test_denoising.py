@@ -99,12 +99,12 @@ def test_one_step_of_splitting_is_the_formula():
 
 
 def test_steps_of_splitting_follow_each_other():
-    y, schedule = noisy_picture((2 * BAND + 5, 24)), Schedules.constant((0.7, 0.4), (0.2, 0.05))
+    y, levels, weights = noisy_picture((2 * BAND + 5, 24)), (0.7, 0.4), (0.2, 0.05)
     y_padded = np.pad(y, 6, mode="reflect")
     x = y_padded
-    for level, weight in zip(schedule.levels, schedule.weights, strict=True):
+    for level, weight in zip(levels, weights, strict=True):
         x = weight * y_padded + (1 - weight) * denoise_once(PRIOR, x, level * 0.1)
-    result = half_quadratic_splitting(y, 0.1, prior=PRIOR, schedule=schedule)
+    result = half_quadratic_splitting(y, 0.1, prior=PRIOR, schedule=Schedules.constant(levels, weights))
     np.testing.assert_allclose(result, x[6:-6, 6:-6], atol=1e-6)
     other = half_quadratic_splitting(y, 0.1, prior=PRIOR, schedule=Schedules.constant((0.7, 0.4), (0.2, 0.1)))
     assert np.abs(other - result).max() > 1e-3
