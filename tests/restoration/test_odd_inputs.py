@@ -126,3 +126,13 @@ def test_progress_moves_while_noise_is_estimated():
     assert told == sorted(told)
     assert 0 < told[0] < 0.1
     assert told[-1] == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("period", [1, 2])
+def test_a_pattern_unlike_photographs_stays_within_the_reach_of_noise(period):
+    """No prior of photographs knows chessboards of single pixels; what it would change is no noise."""
+    board = (np.add.outer(np.arange(64), np.arange(64)) // period % 2).astype(np.float32)
+    noisy = board + np.float32(0.02) * np.random.default_rng(1).standard_normal(board.shape).astype(np.float32)
+    clean = hp.denoise(noisy, 0.02, white=1.0, keep_outliers=True)
+    assert np.abs(clean - noisy).max() < 6 * 0.02  # 5, and what the coarser scale adds
+    assert np.sqrt(np.mean(np.square(clean - board))) < 6 * 0.02

@@ -48,6 +48,7 @@ MOST_SCALES = 4  # of which the last two hardly change an image; each further on
 LEAST_SIDE = 4  # patches that the shorter side of the smallest size holds: below it there is hardly any noise left
 COARSE_PART = 0.2  # of the time of an image and its halves: theirs
 ROWS_AT_ONCE = 64
+FARTHEST = 5.0  # standard deviations of the noise, between what was observed and the result
 ONE_STEP = Schedules.constant((1.0,), (0.0,))  # empirical Bayes
 NOT_LOCAL = "this prior looks at the whole image at once, which blocks cannot; take one on patches, such as 'mixture'"
 
@@ -154,13 +155,21 @@ class Splitting:
         return self.mirrored.shape[0], self.mirrored.shape[1]
 
     def _draw_to_data(self, x: FloatArray, image: FloatArray, part: Mirrored, noise: Noise, step: int) -> None:
-        """The data's half of a step: x ← x + w (y − x), in place; where y is missing x stays."""
+        """The data's half of a step: x ← x + w (y − x), and never farther from y than noise reaches; in place.
+
+        Where y is missing x stays. Noise does not reach that far, so this holds back a prior that knows nothing like
+        the image, as a chessboard of single pixels.
+        """
 
         def draw(start: int) -> None:
             rows = slice(start, start + ROWS_AT_ONCE)
-            weight = self.schedules.weight(step, noise.rows(rows)).astype(np.float32)
+            sigma = noise.rows(rows)
+            weight, most = (
+                values.astype(np.float32) for values in (self.schedules.weight(step, sigma), FARTHEST * sigma)
+            )
             observed = part.rows(image.__getitem__, rows).astype(np.float32, copy=False)
-            change = weight * (observed - x[rows])
+            change = observed - x[rows]
+            change -= np.clip((1.0 - weight) * change, -most, most)
             np.copyto(change, 0.0, where=np.isnan(change))
             x[rows] += change
 

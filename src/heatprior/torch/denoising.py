@@ -17,7 +17,7 @@ from torch import Tensor
 from heatprior.border.pixels import COLOUR
 from heatprior.kernels.patches import EVERY, Grid
 from heatprior.priors.schedules import LEAST_SIGMA, Schedules, TableOverSigma
-from heatprior.restoration.pipeline import LEAST_SIDE
+from heatprior.restoration.pipeline import FARTHEST, LEAST_SIDE
 from heatprior.restoration.pyramid import (
     BETWEEN,
     CROSSOVER_REACH,
@@ -109,6 +109,8 @@ def split(
 ) -> Tensor:
     """x ← w_k y + (1 − w_k) (x + changes(x, level_k sigma)) for each step k, from x = y, mirrored beyond its edges.
 
+    Never farther from y than noise reaches.
+
     `between` has its say after every step but the last; the images are then mirrored anew.
     """
     height, width = noisy.shape[-2:]
@@ -124,6 +126,7 @@ def split(
             x = F.pad(between(inside), border, mode="reflect")
         clean = x + changes(x, interpolate(sigma, schedule.logarithms, levels) * sigma, grid, *beside)
         x = torch.lerp(clean, noisy, interpolate(sigma, schedule.logarithms, weights))
+        x = torch.maximum(torch.minimum(x, noisy + FARTHEST * sigma), noisy - FARTHEST * sigma)
     return x[:, down : down + height, across : across + width]
 
 
