@@ -86,3 +86,13 @@ def test_strength_is_for_noise_that_is_found():
         hp.denoise(smoothed(12.0), 10.0, channel_axis=-1, strength=2.0)
     with pytest.raises(hp.InvalidInputError, match=r"expected 0\.1 to 10"):
         hp.denoise(smoothed(12.0), channel_axis=-1, strength=0.0)
+
+
+def test_white_noise_is_white_whatever_the_picture():
+    """Noise that halves with every octave is white; what its picture is like does not matter."""
+    waves = 100.0 + 40.0 * np.sin(np.indices((256, 256)).sum(axis=0) / 6.0)
+    noisy = waves + 3.0 * np.random.default_rng(0).standard_normal(waves.shape)
+    report = estimate_noise(noisy, white=255.0)
+    assert report.models == ("constant",)
+    np.testing.assert_allclose(report.channels[0].level.sigma * 255.0, 3.0, rtol=0.1)
+    assert estimate_noise(waves, white=255.0).is_none
