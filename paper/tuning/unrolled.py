@@ -57,7 +57,7 @@ def denoised(
 ) -> Tensor:
     """Crops (N, h, h) in noise of standard deviation sigma, denoised at so many scales."""
 
-    def at_one_scale(images: Tensor, level: Tensor, between: Between | None) -> Tensor:
+    def at_one_scale(images: Tensor, level: Tensor, between: Between | None, _guide: Tensor | None) -> Tensor:
         return split(images, float(level), mixture, subspace, plan, between)
 
     def after_last(level: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -69,7 +69,7 @@ def denoised(
         return edge, log_width.exp(), height
 
     level = torch.full((1, 1, 1), sigma, dtype=torch.float64)
-    return at_scales(at_one_scale, noisy, level, scales, after_last, after_others)
+    return at_scales(at_one_scale, noisy, level, scales, after_last, after_others)[0]
 
 
 def split(
