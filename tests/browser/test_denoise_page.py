@@ -9,7 +9,8 @@ from steps import choose, give, legend, save, set_range, settled, until, wait_fo
 def test_a_picture_of_16_bits_from_the_file_to_the_saved_result(page, pictures, denoised):
     give(page, pictures / "deep.png")
     wait_for_noise(page)
-    assert "65535" in page.inner_text("#noise-headline")
+    assert page.inner_text("#noise-headline").startswith("σ ≈ ")
+    assert "The picture uses " in page.inner_text("#noise-sentences")
     assert "90 %" in page.inner_text("#noise-sentences")
     wait_for_whole(page)
     assert "heatprior denoise deep.png -o deep-denoised.png" in page.text_content("#command")
