@@ -64,20 +64,22 @@ def scale_guides(factor: float) -> Iterator[None]:
     def step(
         prior: GaussianMixturePrior, *arguments: Any, guide: FloatArray | None = None, **options: Any
     ) -> FloatArray:
-        return step_of_mixture(prior, *arguments, guide=None if guide is None else factor * guide, **options)
+        return step_of_mixture(
+            prior, *arguments, guide=None if guide is None else np.float32(factor) * guide, **options
+        )
 
-    GaussianMixturePrior.denoise_step = step  # type: ignore[method-assign,assignment]
+    GaussianMixturePrior.denoise_step = step
     try:
         yield
     finally:
-        GaussianMixturePrior.denoise_step = step_of_mixture  # type: ignore[method-assign]
+        GaussianMixturePrior.denoise_step = step_of_mixture
 
 
 def measure(clean: FloatArray, number: int, *, slopes: bool) -> dict[str, list[float]]:
     """By the name of what is measured, at every sigma."""
     found = [denoise_ways(clean, number, sigma / 255) for sigma in SIGMAS]
     for factor in FACTORS if slopes else ():
-        with scale_guides(np.float32(factor)):
+        with scale_guides(factor):
             for own, sigma in zip(found, SIGMAS, strict=True):
                 own[f"beside, slope times {factor:g}"] = denoise_ways(clean, number, sigma / 255, both=False)["beside"]
     return {name: [own[name] for own in found] for name in found[0]}
