@@ -76,6 +76,10 @@ export class Restore {
     return values;
   }
 
+  get looks() {
+    return this.name === "deblur";
+  }
+
   asked() {
     return this.values();
   }

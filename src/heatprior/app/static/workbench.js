@@ -175,6 +175,8 @@ export class Workbench {
     const computed = COMPUTED.includes(layer);
     const smaller = factor > 1 && ORIGINAL.includes(layer);
     const place = smaller ? reduced(region, factor) : region;
+    const looks = this.current || this.task.looks !== false; // a task without a quick look shows the noisy picture until it is done
+    if (!looks) layer = "noisy";
     const asked = { layer, frame, ...place, closeness };
     if (layer !== "noisy") Object.assign(asked, computed && this.current ? { result: this.current.name } : this.task.asked());
     const piece = await api.look(picture.picture, asked, signal);
