@@ -30,7 +30,9 @@ from heatprior.images import read_grey
 from heatprior.noise.defects import STEPS, find_isolated, mend
 from heatprior.records import write_record
 from paper import RECORDS
-from paper.weights.noise_pictures import Pictures, as_bytes, draw, read
+from paper.weights.drawings import draw
+from paper.weights.noise_pictures import Pictures
+from paper.weights.picture_edits import as_bytes, read
 
 RESULT = RECORDS / "defects.json"
 SEED = 500

@@ -31,8 +31,10 @@ from heatprior.noise.decision import COLOUR, GREY
 from heatprior.noise.estimation import estimate_noise
 from heatprior.records import write_record
 from paper import RECORDS
+from paper.weights.drawings import draw
 from paper.weights.noise_decision import Row, learn, measure
-from paper.weights.noise_pictures import Pair, Pictures, as_bytes, compress, draw, read, resize
+from paper.weights.noise_pictures import Pair, Pictures
+from paper.weights.picture_edits import as_bytes, compress, read, resize
 
 RESULT = RECORDS / "real_noise.json"
 WORSE = -0.2  # dB

@@ -33,6 +33,7 @@ from scipy.interpolate import PchipInterpolator
 import heatprior as hp
 from heatprior.arrays import FloatArray
 from heatprior.border.entry import enter
+from heatprior.files import replacing
 from heatprior.noise.decision import (
     COLOUR,
     FILE,
@@ -47,7 +48,8 @@ from heatprior.noise.decision import (
     middle_offset,
 )
 from paper import RECORDS
-from paper.weights.noise_pictures import Item, Picture, Pictures
+from paper.weights.noise_pictures import Item, Pictures
+from paper.weights.picture_edits import Picture
 
 MEASURED = RECORDS.parent / "out" / "noise_decision"
 LEVELS = 2.0 * 2.0 ** (np.arange(12) / 2.0)  # of 255
@@ -55,6 +57,7 @@ UNSEEN = 1.0  # squared grey levels of error that nobody sees
 SPOILT = -6.0  # dB: a larger loss counts as this
 ENOUGH = 1.2  # dB below the best, where the way uphill ends
 BRIGHTNESS = np.array([0.299, 0.587, 0.114])
+AXES_OF: dict[str, int | None] = {COLOUR: -1, GREY: None}  # of channels
 
 NETWORKS, HIDDEN, STEPS, BATCH = 3, 28, 1200, 256
 RATE, FIRST_MOMENT, SECOND_MOMENT = 5e-3, 0.9, 0.99
@@ -99,15 +102,14 @@ def main() -> None:
 
 
 def measure(items: Any) -> dict[str, list[Row]]:
-    """All rows, in colours and in grey; those that are kept are read."""
+    """All rows, in colours and in grey; what is kept is read."""
     rows: dict[str, list[Row]] = {COLOUR: [], GREY: []}
-    MEASURED.mkdir(parents=True, exist_ok=True)
     for number, item in enumerate(items):
-        file = MEASURED / f"{item.name}.npz"
-        if not file.exists():
-            _measure_item(item, file)
+        made, seen = (MEASURED / folder / f"{item.name}.npz" for folder in ("pictures", "features"))
+        if not seen.exists():
+            _keep(made, seen, item)
             print(number, item.name, flush=True)
-        with np.load(file) as kept:
+        with np.load(seen) as kept:
             for name, own in rows.items():
                 if f"{name}_gains" in kept:
                     found = Description(*(kept[f"{name}_{field}"] for field in Description._fields))
@@ -115,16 +117,31 @@ def measure(items: Any) -> dict[str, list[Row]]:
     return rows
 
 
-def _measure_item(item: Item, file: Path) -> None:
-    noisy, clean = item.make()
-    greys = [np.rint(picture @ BRIGHTNESS).astype(np.uint8) for picture in (noisy, clean)]
+def _keep(made: Path, seen: Path, item: Item) -> None:
+    """Keep a picture with its gains, which are slow to measure, and what is seen of it, which may be looked at anew."""
+    if made.exists():
+        with np.load(made) as kept:
+            known = dict(kept)
+    else:
+        noisy, clean = item.make()
+        greys = [np.rint(picture @ BRIGHTNESS).astype(np.uint8) for picture in (noisy, clean)]
+        known = {COLOUR: noisy, GREY: greys[0]}
+        for name, (own, truth) in ((COLOUR, (noisy, clean)), (GREY, greys)):
+            known[f"{name}_gains"] = measure_gains(own, truth, AXES_OF[name], is_clean=item.kind == "clean")
+        _save(made, known)
     found: dict[str, Any] = {}
-    for name, (own, truth), axis in ((COLOUR, (noisy, clean), -1), (GREY, greys, None)):
-        look = look_at(own, axis)
+    for name, axis in AXES_OF.items():
+        look = look_at(known[name], axis)
         if look is not None:
-            gains = measure_gains(own, truth, axis, is_clean=item.kind == "clean")
-            found |= {f"{name}_{field}": value for field, value in look._asdict().items()} | {f"{name}_gains": gains}
-    np.savez(file, **found)
+            found |= {f"{name}_{field}": value for field, value in look._asdict().items()}
+            found[f"{name}_gains"] = known[f"{name}_gains"]
+    _save(seen, found)
+
+
+def _save(file: Path, values: dict[str, Any]) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(file) as temporary:
+        np.savez_compressed(temporary, **values)
 
 
 def look_at(picture: NDArray[np.uint8], channel_axis: int | None) -> Description | None:
@@ -150,9 +167,8 @@ def measure_gains(noisy: Picture, clean: Picture, channel_axis: int | None, *, i
 
     last = len(LEVELS) - 1
     if is_clean:
-        for level in (0, 2, 4, 6):
-            if gain(level) < -8.0:
-                break
+        for level in (1, 4):
+            gain(level)
     else:
         low = high = int(np.clip(round(2.0 * np.log2(1.6 * np.sqrt(left) / LEVELS[0])), 0, last))
         gain(low)

@@ -3,13 +3,12 @@
 Real pairs are those of the folders cc15, real/polyu and real/sidd of HEATPRIOR_DATA: a picture of a camera or phone and
 the mean of many shots. Their noise is put onto other pictures, too, scaled, reduced, enlarged, tilted in frequency and
 compressed, so that it is seen with sharp content as well as with soft; white, coloured and simulated noise is beside
-it. Clean are photographs of BSDS500 (train and test), pictures that scikit-image brings, drawings, and the means of
-many shots, but for those of phones, which still hold noise. Every picture is drawn by a seed of its own.
+it. Clean are photographs of BSDS500 (train and test), pictures that scikit-image brings, drawings, patterns, and the
+means of many shots, but for those of phones, which still hold noise. Every picture is drawn by a seed of its own.
 """
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -17,15 +16,27 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image, ImageDraw
-from scipy.ndimage import convolve, gaussian_filter
+from PIL import Image
+from scipy.ndimage import gaussian_filter
 
-import heatprior as hp
+from paper.weights.drawings import draw, draw_pattern
+from paper.weights.picture_edits import (
+    FILTERS,
+    MIX,
+    Picture,
+    Rng,
+    as_bytes,
+    compress,
+    crop,
+    crop_both,
+    from_light,
+    read,
+    resize,
+    sharpen,
+    to_light,
+)
+from paper.weights.simulated_camera import photograph
 
-Picture = NDArray[np.uint8]  # (H, W, 3)
-Rng = np.random.Generator
-FILTERS = (Image.Resampling.BICUBIC, Image.Resampling.LANCZOS, Image.Resampling.BOX)
-MIX = np.array([[1, 1, 1], [1, 0, -1], [1, -2, 1]]) / np.sqrt([[3], [2], [6]])
 CAMERAS = {"5dmark3": "Canon5D3", "d600": "NikonD600", "d800": "NikonD800"}  # of cc15, by the names of its files
 BUNDLED = (
     "coffee.png", "astronaut.png", "motorcycle_left.png", "hubble_deep_field.jpg", "retina.jpg", "ihc.png",
@@ -52,11 +63,6 @@ class Item(NamedTuple):
     content: str
     kind: str  # "real", "full" (all of a picture), "made", or "clean"
     make: Callable[[], tuple[Picture, Picture]]
-
-
-def read(path: Path) -> Picture:
-    """A file in colours."""
-    return np.asarray(Image.open(path).convert("RGB"))
 
 
 def find_pairs(data: Path) -> list[Pair]:
@@ -111,6 +117,7 @@ class Pictures:
         yield from self._pasted()
         yield from self._made()
         yield from self._clean()
+        yield from self._patterned()
 
     def _real(self) -> Iterator[Item]:
         for number, pair in enumerate(self.pairs):
@@ -149,7 +156,7 @@ class Pictures:
 
     def _made(self) -> Iterator[Item]:
         ways: tuple[tuple[str, int, int, Callable[..., tuple[Picture, Picture]]], ...] = (
-            ("white", 110, 4000, _white), ("camera", 130, 5000, _by_camera), ("shaped", 70, 6000, _shaped),
+            ("white", 110, 4000, _white), ("camera", 130, 5000, photograph), ("shaped", 70, 6000, _shaped),
             ("plain", 120, 34000, _plain), ("treated", 160, 35000, _treated),
             ("faint", 160, 36000, partial(_plain, strongest=9.0)),
         )  # fmt: skip
@@ -188,6 +195,17 @@ class Pictures:
         ]
         yield from _as_clean(made, 27000)
 
+    def _patterned(self) -> Iterator[Item]:
+        """Patterns alone, with a camera's noise and with white noise."""
+        yield from _as_clean([(f"pattern{number}", "pattern", draw_pattern) for number in range(90)], 47000)
+        for number in range(60):
+            rng = np.random.default_rng(43000 + number)
+            pair, content, seed = self.some_pair(rng), draw_pattern(rng), int(rng.integers(1 << 31))
+            made = partial(_tilted, pair, content, seed)
+            yield Item(f"tilted-pattern{number}", pair.source, "pattern", "made", made)
+            if number % 2:
+                yield Item(f"plain-pattern{number}", "plain", "pattern", "made", partial(_plain, content, seed))
+
     def _mixed(self, rng: Rng) -> Picture:
         """Clean content reduced or enlarged, sharpened, compressed."""
         content, _ = self.some_content(rng)
@@ -211,69 +229,6 @@ def _twice(make: Callable[[Rng], Picture], seed: int) -> tuple[Picture, Picture]
     return picture, picture
 
 
-def as_bytes(values: NDArray[Any]) -> Picture:
-    """Rounded and cut off."""
-    return np.asarray(np.clip(np.rint(values), 0, 255), np.uint8)
-
-
-def compress(picture: Picture, quality: Any, subsampling: int = -1) -> Picture:
-    """As JPEG has it."""
-    file = io.BytesIO()
-    Image.fromarray(picture).save(file, "JPEG", quality=int(quality), subsampling=subsampling)
-    return np.asarray(Image.open(file).convert("RGB"))
-
-
-def resize(picture: Picture, factor: float, how: Image.Resampling = FILTERS[0]) -> Picture:
-    """Another size."""
-    height, width = (max(8, round(length * factor)) for length in picture.shape[:2])
-    return np.asarray(Image.fromarray(picture).resize((width, height), how))
-
-
-def sharpen(picture: NDArray[Any], amount: float) -> NDArray[Any]:
-    """By an unsharp mask."""
-    return np.asarray(picture + amount * (picture - gaussian_filter(picture, (1, 1, 0))))
-
-
-def crop(rng: Rng, picture: NDArray[Any], side: int) -> NDArray[Any]:
-    """A square from anywhere."""
-    side = min(side, *picture.shape[:2])
-    row, column = rng.integers(picture.shape[0] - side + 1), rng.integers(picture.shape[1] - side + 1)
-    return picture[row : row + side, column : column + side]
-
-
-def draw(rng: Rng, side: int = 256) -> Picture:
-    """Shapes, lines and letters, as in diagrams and on screens."""
-    ground = tuple(int(v) for v in rng.integers(0, 256, 3)) if rng.random() < 0.6 else (255, 255, 255)
-    image = Image.new("RGB", (2 * side, 2 * side), ground)
-    if rng.random() < 0.5:
-        y, x = np.mgrid[: 2 * side, : 2 * side] / (2 * side)
-        first, last = rng.integers(0, 256, 3), rng.integers(0, 256, 3)
-        way = x * rng.random() + y * rng.random()
-        way /= way.max()
-        image = Image.fromarray(as_bytes(first + (last - first) * way[..., None]))
-    pen = ImageDraw.Draw(image)
-    for _ in range(rng.integers(3, 60)):
-        colour = tuple(int(v) for v in rng.integers(0, 256, 3))
-        ends = [int(v) for v in rng.integers(0, 2 * side, 4)]
-        left, right = sorted(ends[::2])
-        top, bottom = sorted(ends[1::2])
-        box, shape = (left, top, right, bottom), rng.integers(5)
-        if shape == 0:
-            pen.rectangle(box, fill=colour if rng.random() < 0.6 else None, outline=colour)
-        elif shape == 1:
-            pen.ellipse(box, fill=colour if rng.random() < 0.6 else None, outline=colour)
-        elif shape == 2:
-            pen.line(ends, fill=colour, width=int(rng.integers(1, 9)))
-        elif shape == 3:
-            pen.polygon([int(v) for v in rng.integers(0, 2 * side, 2 * int(rng.integers(3, 7)))], fill=colour)
-        else:
-            for row in range(rng.integers(1, 12)):
-                letters = "".join(chr(v) for v in rng.integers(33, 126, rng.integers(5, 40)))
-                pen.text((left, top + 12 * row), letters, fill=colour)
-    drawn = np.asarray(image)
-    return resize(drawn, 0.5, FILTERS[1]) if rng.random() < 0.5 else drawn[:side, :side]
-
-
 def _crop_of(path: Path, side: int, rng: Rng) -> Picture:
     return crop(rng, read(path), side) if side < 10**6 else read(path)
 
@@ -287,12 +242,7 @@ def _enlarged_crop(path: Path, rng: Rng) -> Picture:
 
 
 def _same_crop(pair: Pair, seed: int, side: int) -> tuple[Picture, Picture]:
-    return _crop_both(np.random.default_rng(seed), read(pair.noisy), read(pair.mean), side)
-
-
-def _crop_both(rng: Rng, noisy: Picture, clean: Picture, side: int) -> tuple[Picture, Picture]:
-    both = crop(rng, np.concatenate([noisy, clean], axis=-1), side)
-    return both[..., :3], both[..., 3:]
+    return crop_both(np.random.default_rng(seed), read(pair.noisy), read(pair.mean), side)
 
 
 def _reduced(pair: Pair, seed: int) -> tuple[Picture, Picture]:
@@ -301,20 +251,20 @@ def _reduced(pair: Pair, seed: int) -> tuple[Picture, Picture]:
     noisy, clean = (resize(read(path), factor, how) for path in (pair.noisy, pair.mean))
     if rng.random() < 0.4:
         noisy = compress(noisy, rng.integers(70, 97))
-    return _crop_both(rng, noisy, clean, 192)
+    return crop_both(rng, noisy, clean, 192)
 
 
 def _enlarged(pair: Pair, seed: int) -> tuple[Picture, Picture]:
     rng = np.random.default_rng(seed)
     factor = rng.choice([1.3, 1.6, 2.0])
     how = (FILTERS[0], FILTERS[1], Image.Resampling.BILINEAR)[rng.integers(3)]
-    both = _crop_both(rng, read(pair.noisy), read(pair.mean), int(192 / factor))
+    both = crop_both(rng, read(pair.noisy), read(pair.mean), int(192 / factor))
     noisy, clean = (resize(np.ascontiguousarray(part), factor, how) for part in both)
     return (compress(noisy, rng.integers(70, 97)) if rng.random() < 0.4 else noisy), clean
 
 
 def _noise_of(rng: Rng, pair: Pair, side: int) -> NDArray[Any]:
-    noisy, clean = _crop_both(rng, read(pair.noisy), read(pair.mean), side)
+    noisy, clean = crop_both(rng, read(pair.noisy), read(pair.mean), side)
     return noisy.astype(float) - clean
 
 
@@ -377,8 +327,8 @@ def _white(content: Picture, seed: int) -> tuple[Picture, Picture]:
         factor, how = rng.choice([0.5, 0.7]), FILTERS[rng.integers(3)]
         noisy, clean = resize(noisy, factor, how), resize(clean, factor, how)
     elif chance < 0.6:
-        light = _linear(clean) + sigma / 255 * 0.5 * rng.standard_normal(clean.shape)
-        noisy = as_bytes(_gamma(np.clip(light, 0, 1)))
+        light = to_light(clean) + sigma / 255 * 0.5 * rng.standard_normal(clean.shape)
+        noisy = as_bytes(from_light(np.clip(light, 0, 1)))
     return noisy, clean
 
 
@@ -401,7 +351,7 @@ def _treated(content: Picture, seed: int) -> tuple[Picture, Picture]:
         noisy, clean = resize(noisy, factor, how), resize(clean, factor, how)
     if rng.random() < 0.7:
         noisy = compress(noisy, rng.integers(40, 97))
-    return _crop_both(rng, noisy, clean, 256)
+    return crop_both(rng, noisy, clean, 256)
 
 
 def _shaped(content: Picture, seed: int) -> tuple[Picture, Picture]:
@@ -422,85 +372,3 @@ def _shaped(content: Picture, seed: int) -> tuple[Picture, Picture]:
     noise *= (1.0, np.sqrt(0.2 + 1.2 * light), np.sqrt(1.4 - 1.2 * light))[way]
     noisy = as_bytes(clean + noise)
     return (compress(noisy, rng.integers(70, 99)) if rng.random() < 0.3 else noisy), clean
-
-
-def _linear(picture: NDArray[Any]) -> NDArray[Any]:
-    return (np.asarray(picture, float) / 255) ** 2.2
-
-
-def _gamma(light: NDArray[Any]) -> NDArray[Any]:
-    return np.asarray(np.clip(light, 0, 1) ** (1 / 2.2) * 255)
-
-
-def _by_camera(content: Picture, seed: int) -> tuple[Picture, Picture]:
-    """Photons counted behind a Bayer mosaic, demosaiced, smoothed, sharpened, reduced and compressed."""
-    rng = np.random.default_rng(seed)
-    light = _linear(crop(rng, content, 320)) * rng.uniform(0.5, 1)
-    gain = np.exp(rng.uniform(np.log(3e-4), np.log(2e-2)))
-    read_noise = np.exp(rng.uniform(np.log(1e-3), np.log(2e-2)))
-    balance = np.array([rng.uniform(1, 2.2), 1, rng.uniform(1, 2.2)])
-    raw = light / balance
-    mosaic = raw[..., 1].copy()
-    mosaic[0::2, 0::2], mosaic[1::2, 1::2] = raw[0::2, 0::2, 0], raw[1::2, 1::2, 2]
-    counted = rng.poisson(mosaic / gain) * gain + read_noise * rng.standard_normal(mosaic.shape)
-    demosaic = (_bilinear, _malvar)[rng.integers(2)]
-    noisy, clean = (_gamma(demosaic(values) * balance) for values in (counted, mosaic))
-    if rng.random() < 0.6:
-        noisy = _smooth_in_camera(rng, noisy, noisy - clean)
-    if rng.random() < 0.4:
-        amount = rng.uniform(0.2, 0.8)
-        noisy, clean = sharpen(noisy, amount), sharpen(clean, amount)
-    if rng.random() < 0.35:
-        factor = rng.choice([0.5, 0.7])
-        noisy, clean = (resize(as_bytes(part), factor, FILTERS[1]).astype(float) for part in (noisy, clean))
-    result = as_bytes(noisy)
-    if rng.random() < 0.6:
-        result = compress(result, rng.integers(70, 99), int(rng.choice([0, 2])))
-    return _crop_both(rng, result, as_bytes(clean), 192)
-
-
-def _smooth_in_camera(rng: Rng, noisy: NDArray[Any], noise: NDArray[Any]) -> NDArray[Any]:
-    """Less noise where it is flat, or everywhere, in brightness and in colours."""
-    spreads = [np.median(np.abs(noise @ axis)) / 0.6745 for axis in MIX]
-    planes = noisy @ MIX.T
-    for c, spread in enumerate(spreads):
-        amount = rng.uniform(0.3, 1.2) * (1.3 if c else 1)
-        if rng.random() < 0.5:
-            sigma = max(spread * amount / 255, 1e-4)
-            planes[..., c] = hp.denoise(planes[..., c] / 255, sigma, quality="fast", white=1.0) * 255
-        else:
-            part, width = rng.uniform(0.3, 0.9), rng.uniform(0.5, 2.0)
-            planes[..., c] += part * (gaussian_filter(planes[..., c], width) - planes[..., c])
-    return np.asarray(planes @ np.linalg.inv(MIX).T)
-
-
-def _masks(shape: tuple[int, ...]) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """Where a mosaic is red, green and blue."""
-    red, blue = np.zeros(shape), np.zeros(shape)
-    red[0::2, 0::2] = blue[1::2, 1::2] = 1
-    return red, 1 - red - blue, blue
-
-
-def _bilinear(mosaic: NDArray[Any]) -> NDArray[Any]:
-    cross, square = np.array([[0, 1, 0], [1, 4, 1], [0, 1, 0]]) / 4.0, np.array([[1, 2, 1], [2, 4, 2], [1, 2, 1]]) / 4.0
-    red, green, blue = _masks(mosaic.shape)
-    return np.stack([convolve(mosaic * m, k) for m, k in ((red, square), (green, cross), (blue, square))], -1)
-
-
-def _malvar(mosaic: NDArray[Any]) -> NDArray[Any]:
-    """By the linear filters of Malvar, He and Cutler (2004)."""
-    green_at = [[0, 0, -1, 0, 0], [0, 0, 2, 0, 0], [-1, 2, 4, 2, -1], [0, 0, 2, 0, 0], [0, 0, -1, 0, 0]]
-    beside = [[0, 0, 0.5, 0, 0], [0, -1, 0, -1, 0], [-1, 4, 5, 4, -1], [0, -1, 0, -1, 0], [0, 0, 0.5, 0, 0]]
-    across = [[0, 0, -1.5, 0, 0], [0, 2, 0, 2, 0], [-1.5, 0, 6, 0, -1.5], [0, 2, 0, 2, 0], [0, 0, -1.5, 0, 0]]
-    red, green, blue = _masks(mosaic.shape)
-    rows = np.arange(len(mosaic))[:, None] % 2
-    kernels = np.array(beside) / 8.0, np.array(beside).T / 8.0, np.array(across) / 8.0
-    row, column, diagonal = (convolve(mosaic, kernel) for kernel in kernels)
-    return np.stack(
-        [
-            np.where(red > 0, mosaic, np.where(blue > 0, diagonal, np.where(rows == 0, row, column))),
-            np.where(green > 0, mosaic, convolve(mosaic, np.array(green_at) / 8.0)),
-            np.where(blue > 0, mosaic, np.where(red > 0, diagonal, np.where(rows == 1, row, column))),
-        ],
-        -1,
-    )
