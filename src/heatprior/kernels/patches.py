@@ -146,6 +146,7 @@ def average_by_bands(
 
         carried = carried.copy()  # so that the buffer that it is a part of can go
         for_each(finish, range(len(group)))
+        sums.clear()  # before the next ones are made
         if progress is not None:
             progress(min(1.0, (group[-1] + band) / end))
     return result
