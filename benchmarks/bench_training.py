@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from measure import seconds, write_result
+from measure import seconds, write_result  # first: it makes the folder `paper` known
 from numba import set_num_threads
 from skimage import data
 from threadpoolctl import threadpool_limits
@@ -22,10 +22,10 @@ from threadpoolctl import threadpool_limits
 from heatprior import TrainingConfig
 from heatprior.arrays import FloatArray
 from heatprior.data.datasets import PatchSource
-from heatprior.learning.optimisers import IPalm, Objective, OrthogonalAdam
-from heatprior.learning.patch_training import CHECK_EVERY, NoisyBatch, ScoreMatching, Training
+from heatprior.learning.optimisers import OrthogonalAdam
+from heatprior.learning.patch_training import NoisyBatch, ScoreMatching
 from heatprior.learning.projections import project_orthogonal
-from heatprior.priors.experts import Experts
+from paper.learning.ipalm import CHECK_EVERY, IPalm, Objective, PaperConfig, initial_experts
 
 SEED = 0
 BATCH = 3200
@@ -48,7 +48,7 @@ def pieces_of(batch: NoisyBatch) -> list[NoisyBatch]:
 
 def start(size: int) -> list[FloatArray]:
     filters = np.random.default_rng(SEED).normal(scale=1.0 / size, size=(size**2 - 1, size**2))
-    return [project_orthogonal(filters), np.array(Experts.initial(size**2 - 1).logits)]
+    return [project_orthogonal(filters), np.array(initial_experts(size**2 - 1).logits)]
 
 
 def own_step(size: int, batch: NoisyBatch, *, ipalm: bool) -> Any:
@@ -58,11 +58,11 @@ def own_step(size: int, batch: NoisyBatch, *, ipalm: bool) -> Any:
 
     def step() -> None:
         loss = ScoreMatching(pieces, 1.0)  # a new one, as for a new batch: it keeps what it can use again
-        objective = Objective(loss.value, loss.gradient, (project_orthogonal, None))
         if ipalm:
+            objective = Objective(loss.value, loss.gradient, (project_orthogonal, None))
             state["point"] = inertial.step(state["point"], objective)[1]
         else:
-            state["point"] = adam.step(state["point"], objective, (0.005, 0.1))[1]
+            state["point"] = adam.step(state["point"], loss.gradient, (0.005, 0.1))[1]
 
     return step
 
@@ -147,8 +147,8 @@ def hours_of_training(size: int, optimizer: str) -> float:
     """Of 100,000 steps, by the later ones of 60."""
     camera: Any = data.camera
     images = [(camera()[::step] / 255).astype(np.float32) for step in (1, 2)]
-    config = TrainingConfig(size=size, optimizer=optimizer, noise="uniform", start="paper", steps=60)
-    ends = [progress.seconds for progress in Training(config, PatchSource(images, size)).run(60)]
+    config = (TrainingConfig if optimizer == "adam" else PaperConfig)(size=size, steps=60)
+    ends = [progress.seconds for progress in config.training(PatchSource(images, size)).run(60)]
     rounds = np.diff(ends[::CHECK_EVERY])[3:] / CHECK_EVERY
     return float(np.median(rounds)) * 1e5 / 3600
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +15,7 @@ from heatprior.records import write_record
 from heatprior.restoration.pipeline import Pipeline
 
 ROOT = Path(__file__).parents[1]
+sys.path.append(str(ROOT))  # where the folder `paper` is
 RECORDS = ROOT / "records"
 
 

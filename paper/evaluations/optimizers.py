@@ -15,18 +15,16 @@ from typing import Any
 from heatprior import TrainingConfig
 from heatprior.data.datasets import PatchSource, read_images
 from heatprior.data.trials import LEVELS
-from heatprior.learning.patch_training import Training
 from heatprior.learning.training import Validation
 from heatprior.records import write_record
 from paper import RECORDS, bsds500
+from paper.learning.ipalm import PaperConfig
 
 NO_END = 1_000_000
 RUNS = {
-    "ipalm": TrainingConfig(optimizer="ipalm", steps=NO_END),
-    "adam": TrainingConfig(optimizer="adam", steps=NO_END),
-    "ipalm, as in the paper": TrainingConfig(
-        optimizer="ipalm", start="paper", noise="uniform", sigma_min=0.0, averaged=1, steps=NO_END
-    ),
+    "ipalm": PaperConfig(noise="log", start="student", sigma_min=0.01, averaged=500, steps=NO_END),
+    "adam": TrainingConfig(steps=NO_END),
+    "ipalm, as in the paper": PaperConfig(steps=NO_END),
 }
 STEPS_BETWEEN = 50  # looks at the clock
 FIRST_LOOK, GROWTH = 2.5, 1.4  # seconds until the first validation, and the factor from one to the next
@@ -34,7 +32,7 @@ RESULT = RECORDS / "optimizers.json"
 
 
 def watch(config: TrainingConfig, source: PatchSource, validation: Validation, limit: float) -> list[dict[str, Any]]:
-    training = Training(config, source)
+    training = config.training(source)
     list(training.run(2))  # compiles
     spent, look, rows = 0.0, FIRST_LOOK, []
     while spent < limit:

@@ -20,12 +20,13 @@ from heatprior.data.datasets import PatchSource
 from heatprior.errors import InvalidInputError
 from heatprior.kernels.score_matching import score_derivatives, weight_gradient
 from heatprior.kernels.threads import for_each, products_in_one_thread
-from heatprior.learning.optimisers import IPalm, Objective, Point
+from heatprior.learning.optimisers import Point
 from heatprior.learning.patch_training import NoisyBatch, ScoreMatching
 from heatprior.priors.bands import NORM_RANGE, Bands, Shape, Spectrum, image_of, to_spectrum
 from heatprior.priors.experts import PAPER_COMPONENTS, Experts
 from heatprior.priors.wavelet import WaveletBasis
 from heatprior.scipy_subset import log_softmax
+from paper.learning.ipalm import IPalm, Objective
 
 NORMS, LOGITS = 0, 1  # the two blocks of variables
 START_CROPS = 64  # crops from which the starting point is computed

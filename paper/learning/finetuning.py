@@ -21,7 +21,7 @@ from heatprior.data.datasets import PatchSource
 from heatprior.data.trials import LEVELS
 from heatprior.errors import InvalidInputError
 from heatprior.kernels.threads import for_each
-from heatprior.learning.optimisers import BETA_MEAN, BETA_SQUARE, EPSILON, Objective, OrthogonalAdam, Point
+from heatprior.learning.optimisers import BETA_MEAN, BETA_SQUARE, EPSILON, OrthogonalAdam, Point
 from heatprior.learning.projections import project_orthogonal
 from heatprior.learning.training import StepByStep, check_sizes
 from heatprior.priors.experts import Experts
@@ -126,14 +126,13 @@ class FineTuning(StepByStep):
         loss = Denoising(batch, self._prior.experts.reach, exponent=exponent)
         in_schedules: list[FloatArray] = []
 
-        def gradient(point: Point, _: int | None) -> tuple[float, Point]:
+        def gradient(point: Point) -> tuple[float, Point]:
             value, in_prior, found = loss.gradient(point, mixed)
             in_schedules.extend(found)
             return value, in_prior
 
         rates = (pace * config.filter_rate, pace * config.logit_rate)
-        objective = Objective(lambda point: gradient(point, None)[0], gradient, (None, None))
-        value, prior = self._optimizer.step(self.point[:2], objective, rates)
+        value, prior = self._optimizer.step(self.point[:2], gradient, rates)
         self.point = [*prior, self.point[2]]
         self.done += 1
         if splitting:

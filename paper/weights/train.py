@@ -21,17 +21,11 @@ from tqdm import tqdm
 
 import heatprior as hp
 from heatprior.data.datasets import read_images
+from heatprior.kinds import KINDS
 from heatprior.learning.training import MOST_IMAGES, LogEntry, StepReport
 from paper import bsds500, prior_file
+from paper.learning.ipalm import PaperConfig
 
-AS_IN_THE_PAPER: dict[str, Any] = {
-    "noise": "uniform",
-    "sigma_min": 0.0,
-    "start": "paper",
-    "optimizer": "ipalm",
-    "averaged": 1,
-    "steps": 100_000,
-}
 ONE_LEVEL: dict[str, Any] = {"sigma_min": 0.02, "sigma_max": 0.02}
 TRAININGS: dict[str, hp.TrainingConfig | hp.MixtureConfig] = {
     "patch7": hp.TrainingConfig(),
@@ -40,8 +34,8 @@ TRAININGS: dict[str, hp.TrainingConfig | hp.MixtureConfig] = {
     "epll": hp.MixtureConfig(shapes=200, contrasts=1),
     "patch7-single": hp.TrainingConfig(**ONE_LEVEL),
     "patch15-single": hp.TrainingConfig(size=15, steps=5000, **ONE_LEVEL),
-    "patch7-paper": hp.TrainingConfig(**AS_IN_THE_PAPER),
-    "patch15-paper": hp.TrainingConfig(size=15, **AS_IN_THE_PAPER),
+    "patch7-paper": PaperConfig(),
+    "patch15-paper": PaperConfig(size=15),
 }
 EPLL: dict[str, Any] = {
     "hqs": {
@@ -60,6 +54,8 @@ def main() -> None:
     parser.add_argument("--resume", action="store_true")
     parser.add_argument("--data", type=Path)
     options = parser.parse_args()
+    # what a run folder names, so that it can be resumed
+    KINDS[PaperConfig.kind] = replace(KINDS["patch"], training="paper.learning.ipalm:PaperConfig")
     config = TRAININGS[options.name]
     images = read_images(bsds500.training(options.data), config.size).images
     checks = read_images(bsds500.validation(options.data)[:MOST_IMAGES], config.size).images

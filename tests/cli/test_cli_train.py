@@ -118,12 +118,12 @@ def test_trains_a_mixture_on_noisy_images_if_their_noise_is_told(run: Run, workp
 
 @pytest.mark.usefixtures("workplace")
 def test_options_reach_the_settings(run: Run):
-    options = ("--sigma", 0.02, "--optimizer", "ipalm", "--seed", 5, "--reach", 0.5, "--filter-rate", 0.01)
+    options = ("--sigma", 0.02, "--averaged", 7, "--seed", 5, "--reach", 0.5, "--filter-rate", 0.01)
     assert run("train", "photos", "-o", "mine", *QUICK, *options, "--validation", "photos").code == 0
     settings = json.loads(Path("mine/config.json").read_text())
     training = settings["training"]
     assert (training["sigma_min"], training["sigma_max"]) == (0.02, 0.02)
-    assert (training["optimizer"], training["seed"], training["reach"]) == ("ipalm", 5, 0.5)
+    assert (training["averaged"], training["seed"], training["reach"]) == (7, 5, 0.5)
     assert (training["size"], training["components"], training["batch"], training["steps"]) == (3, 11, 40, 20)
     assert settings["validation"] == str(Path("photos").resolve())
     assert "psnr15" in hp.load("mine/prior.safetensors").card["validation"]
@@ -132,7 +132,7 @@ def test_options_reach_the_settings(run: Run):
 @pytest.mark.parametrize(
     ("config", "words", "not_offered"),
     [
-        (hp.TrainingConfig, r"\[default: ([\w.]+)(?:; mixture: [\w.]+)?\]$", {"projection_steps"}),
+        (hp.TrainingConfig, r"\[default: ([\w.]+)(?:; mixture: [\w.]+)?\]$", set()),
         (hp.MixtureConfig, r"\[(?:default: [\w.]+; )?(?:mixture|default): ([\w.]+)\]$", set()),
     ],
 )
@@ -209,7 +209,7 @@ def test_force_begins_anew_and_resume_goes_on(run: Run):
         ("photos -o mine --sigma-max 0", "0 < max"),
         ("photos -o mine --sigma -1", "0 ≤ min"),
         ("photos -o mine --sigma 0.1 --sigma-max 0.4", "leave out"),
-        ("photos -o mine --optimizer newton", "--help"),
+        ("photos -o mine --kind newton", "--help"),
         ("photos -o mine --seed -1", "seed is -1; expected at least 0"),
         ("photos -o mine --filter-rate nan", "filter_rate is nan; expected a finite number"),
         ("photos -o mine --filter-rate 1e9", "filter_rate is 1e+09; expected 0 to 1"),

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.linalg import helmert
 
-from heatprior.learning.optimisers import NORM_RATE, Objective, OrthogonalAdam
+from heatprior.learning.optimisers import NORM_RATE, OrthogonalAdam
 from heatprior.learning.projections import polar_factor, project_orthogonal
 
 COUNT, PIXELS = 5, 9
@@ -18,14 +18,13 @@ def targets(*, scales=(1.0, 2.0, 0.5, 3.0, 1.5)):
 def distance_to(goal):
     """½‖x − goal‖² over both blocks: its minimum is feasible, so it is the constrained one too."""
 
-    def gradient(point, block):
-        assert block is None
+    def gradient(point):
         return value(point), [x - y for x, y in zip(point, goal, strict=True)]
 
     def value(point):
         return sum(float(((x - y) ** 2).sum()) / 2 for x, y in zip(point, goal, strict=True))
 
-    return Objective(value, gradient, (project_orthogonal, None))
+    return gradient
 
 
 def start():
@@ -90,7 +89,7 @@ def test_without_the_polar_factor_they_would_not():
 
 def test_the_first_step_goes_by_the_rates_against_the_gradient():
     objective, point = distance_to(targets()), start()
-    value, (_, in_logits) = objective.gradient(point, None)
+    value, (_, in_logits) = objective(point)
     value_before, moved = OrthogonalAdam.begin(point).step(point, objective, (0.01, 0.02))
     assert value_before == value
     np.testing.assert_allclose(moved[1], point[1] - 0.02 * in_logits / np.sqrt((in_logits**2).mean()), rtol=1e-6)
@@ -100,7 +99,7 @@ def test_the_first_step_goes_by_the_rates_against_the_gradient():
     angles = overlap / np.linalg.norm(moved[0], axis=1)[:, None] / np.linalg.norm(point[0], axis=1)
     apart = ~np.eye(COUNT, dtype=bool)
     assert np.abs(angles[apart]) == pytest.approx(0.01, rel=0.05)
-    assert objective.value(moved) < value
+    assert objective(moved)[0] < value
 
 
 def test_it_goes_on_from_its_state_with_the_same_bits():

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from examples import filter_bank
-from heatprior.learning.optimisers import SLACK, IPalm, Objective
 from heatprior.learning.projections import project_orthogonal
+from paper.learning.ipalm import SLACK, IPalm, Objective
 
 
 def quadratic(seed=0, radius=0.5):

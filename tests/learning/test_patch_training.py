@@ -13,23 +13,30 @@ from heatprior.data.datasets import PatchSource
 from heatprior.kernels import threads
 from heatprior.learning import patch_training
 from heatprior.learning.patch_training import NoisyBatch, ScoreMatching, Training
+from paper.learning.ipalm import PaperConfig, initial_experts
 
-OPTIMIZERS = ["adam", "ipalm"]
-both_optimizers = pytest.mark.parametrize("optimizer", OPTIMIZERS)
+CONFIGS = {"adam": TrainingConfig, "ipalm": PaperConfig}
+both_optimizers = pytest.mark.parametrize("optimizer", CONFIGS)
 
 
-def small_config(**changes):
-    return TrainingConfig(**{"size": 4, "components": 21, "batch": 100, "steps": 30, **changes})
+def config_of(optimizer, **settings):
+    """With all other settings as they are for Adam."""
+    usual = {"noise": "log", "start": "student", "sigma_min": 0.01, "averaged": 500} if optimizer == "ipalm" else {}
+    return CONFIGS[optimizer](**usual | settings)
+
+
+def small_config(optimizer="adam", **changes):
+    return config_of(optimizer, **{"size": 4, "components": 21, "batch": 100, "steps": 30, **changes})
 
 
 def trained(config, source=None, *, steps=None):
-    return finished(Training(config, source or small_source(config.size)), steps or config.steps)
+    return finished(config.training(source or small_source(config.size)), steps or config.steps)
 
 
 @both_optimizers
 @pytest.mark.parametrize("size", [2, 3, 7])
 def test_filters_are_orthogonal_and_zero_mean_after_every_step(optimizer, size):
-    training = Training(small_config(size=size, optimizer=optimizer), small_source(size))
+    training = small_config(optimizer, size=size).training(small_source(size))
     for progress in training.run(30):
         filters = training.point[0]
         norms = np.linalg.norm(filters, axis=1)
@@ -41,7 +48,7 @@ def test_filters_are_orthogonal_and_zero_mean_after_every_step(optimizer, size):
 
 @both_optimizers
 def test_the_loss_falls(optimizer):
-    training = Training(small_config(optimizer=optimizer, steps=60, batch=400), small_source())
+    training = small_config(optimizer, steps=60, batch=400).training(small_source())
     losses = [progress.loss for progress in training.run(60)]
     assert np.mean(losses[-10:]) < 0.9 * np.mean(losses[:5])
 
@@ -49,11 +56,11 @@ def test_the_loss_falls(optimizer):
 @both_optimizers
 @pytest.mark.parametrize("break_after", [1, 2, 13, 29])
 def test_a_training_that_goes_on_from_its_state_ends_with_the_same_bits(optimizer, break_after):
-    config = small_config(optimizer=optimizer)
+    config = small_config(optimizer)
     whole = trained(config)
     broken = trained(config, steps=break_after)
     kept = {name: array.copy() for name, array in broken.state().items()}
-    resumed = Training(config, small_source())
+    resumed = config.training(small_source())
     resumed.restore(kept)
     assert finished(resumed).done == config.steps
     assert_same_bits(whole.state(), resumed.state())
@@ -62,7 +69,7 @@ def test_a_training_that_goes_on_from_its_state_ends_with_the_same_bits(optimize
 @both_optimizers
 def test_the_state_survives_a_copy_through_plain_memory(optimizer):
     """Files know no strides: arrays that are not contiguous might take another way through the matrix products."""
-    training = trained(small_config(optimizer=optimizer), steps=3)
+    training = trained(small_config(optimizer), steps=3)
     assert all(array.flags.c_contiguous and array.dtype == np.float64 for array in training.state().values())
 
 
@@ -71,7 +78,7 @@ def test_the_number_of_threads_changes_no_bit(optimizer, monkeypatch):
     states = []
     for count in (1, 2):
         monkeypatch.setattr(threads, "get_num_threads", lambda count=count: count)
-        states.append(trained(small_config(optimizer=optimizer, steps=10)).state())
+        states.append(trained(small_config(optimizer, steps=10)).state())
     assert_same_bits(*states)
 
 
@@ -104,7 +111,6 @@ def test_one_noise_level_alone_is_possible():
         ({"size": 7.5}, "size is 7.5; expected a whole number"),
         ({"components": 10**6}, "expected at most 500"),
         ({"averaged": 0}, "averaged is 0"),
-        ({"projection_steps": 0}, "projection_steps is 0"),
         ({"seed": -1}, "seed is -1; expected at least 0"),
         ({"seed": True}, "seed is True; expected a whole number"),
         ({"reach": 0.0}, "reach is 0; expected 0.001 to 1000"),
@@ -116,18 +122,28 @@ def test_one_noise_level_alone_is_possible():
         ({"sigma_min": 25.0, "sigma_max": 250.0}, "divide 8-bit levels by 255"),
         ({"sigma_min": 0.0}, "sigma_min is 0, too small for levels uniform in log sigma"),
         ({"sigma_min": 1e-320}, "too small"),
-        ({"noise": "pink"}, "expected 'log' or 'uniform'"),
         ({"sigma_max": 0.0}, "noise levels"),
         ({"sigma_max": -1.0}, "noise levels"),
         ({"sigma_min": 0.5}, "noise levels"),
         ({"sigma_max": float("nan")}, "sigma_max is nan; expected a finite number"),
-        ({"optimizer": "newton"}, "expected 'adam' or 'ipalm'"),
-        ({"start": "flat"}, "expected 'student' or 'paper'"),
     ],
 )
 def test_settings_that_make_no_sense_are_refused(changes, message):
     with pytest.raises(InvalidInputError, match=message):
         TrainingConfig(**changes)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"noise": "pink"}, "expected 'log' or 'uniform'"),
+        ({"noise": "log"}, "from 0 on; expected 'log' or 'uniform'"),
+        ({"start": "flat"}, "expected 'student' or 'paper'"),
+    ],
+)
+def test_settings_of_the_paper_that_make_no_sense_are_refused(changes, message):
+    with pytest.raises(InvalidInputError, match=message):
+        PaperConfig(**changes)
 
 
 def test_settings_of_numpy_are_kept_as_plain_numbers():
@@ -157,7 +173,7 @@ def test_a_training_that_diverges_says_so(monkeypatch):
 def test_the_next_batch_is_drawn_while_a_step_works(optimizer, monkeypatch):
     """Whatever the optimiser: every batch but the first is begun in the background, and once."""
     monkeypatch.setattr(threads, "get_num_threads", lambda: 2)
-    training = Training(small_config(optimizer=optimizer, steps=4), small_source())
+    training = small_config(optimizer, steps=4).training(small_source())
     begun = []
     monkeypatch.setattr(patch_training, "meanwhile", lambda draw: begun.append(draw) or draw)
     for report in training.run(4):
@@ -213,10 +229,8 @@ def test_a_short_training_recovers_a_known_prior(optimizer):
     """
     loss = fresh_batch()
     loss_of_truth = loss.value([TRUE.filters.matrix, TRUE.experts.logits])
-    config = TrainingConfig(
-        size=3, components=31, batch=2000, steps=400, optimizer=optimizer, filter_rate=0.01, logit_rate=0.1
-    )
-    training = Training(config, DrawnFromPrior(TRUE))
+    config = config_of(optimizer, size=3, components=31, batch=2000, steps=400, filter_rate=0.01, logit_rate=0.1)
+    training = config.training(DrawnFromPrior(TRUE))
     assert loss.value(training.point) > 1.2 * loss_of_truth
     assert errors_of_the_marginals(training.prior(), 0.025).mean() > 0.3  # the start is far off
 
@@ -241,6 +255,9 @@ def test_the_marginals_of_the_true_prior_are_right_and_others_are_not():
 
 def test_the_weights_start_as_asked_for():
     source = PatchSource([np.zeros((9, 9), np.uint8)], 3)
-    for start, experts in (("student", Experts.student(8)), ("paper", Experts.initial(8))):
-        training = Training(TrainingConfig(size=3, start=start), source)
-        np.testing.assert_array_equal(training.point[1], experts.logits)
+    for config, experts in (
+        (TrainingConfig(size=3), Experts.student(8)),
+        (PaperConfig(size=3, start="student"), Experts.student(8)),
+        (PaperConfig(size=3), initial_experts(8)),
+    ):
+        np.testing.assert_array_equal(config.training(source).point[1], experts.logits)

@@ -216,8 +216,7 @@ def test_a_damaged_config_is_refused(tmp_path, photos, content):
 @pytest.mark.parametrize(
     "kind",
     [
-        "--components 11 --optimizer adam --batch 200 --steps 250",
-        "--components 11 --optimizer ipalm --batch 200 --steps 250",
+        "--components 11 --batch 200 --steps 250",
         "--kind mixture --shapes 3 --contrasts 2 --batch 1000 --steps 150",
     ],
 )

@@ -6,9 +6,10 @@ from laws import derivative
 from scipy.stats import kstest, norm
 
 from heatprior import Experts, InvalidInputError
+from paper.learning.ipalm import initial_experts
 
 LOPSIDED = Experts(np.random.default_rng(0).standard_normal((3, 9)), reach=0.7)
-PAPER = Experts.initial(3)
+PAPER = initial_experts(3)
 every_bank = pytest.mark.parametrize("experts", [LOPSIDED, PAPER], ids=["lopsided", "paper's"])
 every_noise = pytest.mark.parametrize("tau", [0.0, 1e-6, 0.05, 1.0, 100.0])
 
@@ -131,7 +132,7 @@ def test_samples_are_of_the_density(experts, tau):
 
 
 def test_initial_experts_are_the_papers():
-    experts = Experts.initial(2)
+    experts = initial_experts(2)
     means = np.arange(-62, 63) / 62
     assert experts.logits.shape == (2, 125)
     assert experts.base_sigma == pytest.approx(2 / 124)
@@ -143,7 +144,7 @@ def test_students_experts_have_the_tails_of_a_cauchy_density():
     experts = Experts.student(2)
     weights = experts.weights[1] / experts.weights[1].max()
     np.testing.assert_allclose(weights, 1 / (1 + 1000 * experts.means**2), rtol=1e-12)
-    outermost = [bank.weights[0, 0] / bank.weights[0, 62] for bank in (experts, Experts.initial(2))]
+    outermost = [bank.weights[0, 0] / bank.weights[0, 62] for bank in (experts, initial_experts(2))]
     assert outermost[0] < 0.001
     assert outermost[1] > 0.04  # the control: the paper's start is flat there
 

@@ -51,7 +51,7 @@ def test_the_mixture_has_the_precision_of_equation_7_and_all_its_components():
 
 def test_a_mixture_too_large_to_write_out_is_refused():
     with pytest.raises(InvalidInputError, match=r"^125\^48 components are too many to write out; at most \d+$"):
-        ExplicitMixture.of(PatchPrior(FilterBank.dct(7), Experts.initial(48)))
+        ExplicitMixture.of(PatchPrior(FilterBank.dct(7), Experts.student(48)))
 
 
 @every_patch_prior
@@ -162,9 +162,9 @@ def test_the_same_generator_gives_the_same_samples():
 
 
 def test_parameters_are_counted():
-    assert PatchPrior(FilterBank.dct(3), Experts.initial(8, 5)).parameters == 8 * 9 + 8 * 5
+    assert PatchPrior(FilterBank.dct(3), Experts.student(8, 5)).parameters == 8 * 9 + 8 * 5
 
 
 def test_filters_without_experts_are_refused():
     with pytest.raises(InvalidInputError, match=r"^8 filters but 7 experts; each filter needs one$"):
-        PatchPrior(FilterBank.dct(3), Experts.initial(7))
+        PatchPrior(FilterBank.dct(3), Experts.student(7))

@@ -41,10 +41,6 @@ def _setting(kind: type, metavar: str, words: str) -> Any:
     return Annotated[kind | None, typer.Option(metavar=metavar, help=words)]
 
 
-def _choice(words: str, *names: str) -> Any:
-    return Annotated[str | None, choice(*names, help=words)]
-
-
 # The settings of a training; what is not given is as the kind of prior has it.
 SETTINGS = {
     "size": _setting(int, "B", "Patches of B×B pixels.  [default: 7; mixture: 8]"),
@@ -52,12 +48,9 @@ SETTINGS = {
     "batch": _setting(int, "N", "Patches per step.  [default: 3200; mixture: 40000]"),
     "shapes": _setting(int, "K", "Covariances of a mixture.  [mixture: 50]"),
     "contrasts": _setting(int, "G", "Contrasts per shape; 1 is the mixture of EPLL.  [mixture: 6]"),
-    "noise": _choice("Distribution of the noise levels: uniform in log σ, or in σ.  [default: log]", "log", "uniform"),
     "sigma_min": _setting(float, "S", f"Least {NOISE}.  [default: 0.01]"),
     "sigma_max": _setting(float, "S", f"Largest {NOISE}.  [default: 0.4]"),
     "sigma": _setting(float, "S", f"{NOISE.capitalize()}: {OF_A_MIXTURE}.  [mixture: 0.0]"),
-    "start": _choice("Initial weights: heavy tails, or the paper's.  [default: student]", "student", "paper"),
-    "optimizer": _choice("Optimiser: Adam, or the paper's iPALM.  [default: adam]", "adam", "ipalm"),
     "filter_rate": _setting(float, "R", "Learning rate of the filters: radians per step of Adam.  [default: 0.003]"),
     "logit_rate": _setting(float, "R", "Learning rate of the weights, for Adam.  [default: 0.01]"),
     "averaged": _setting(int, "N", "Average the iterates over about N steps.  [default: 500]"),

@@ -25,7 +25,7 @@ from heatprior.data.datasets import PatchSource
 from heatprior.errors import InvalidInputError, TrainingError
 from heatprior.kernels.score_matching import error_to_gradient, score_derivatives, weight_gradient
 from heatprior.kernels.threads import for_each, meanwhile
-from heatprior.learning.optimisers import IPalm, Objective, OrthogonalAdam, Point
+from heatprior.learning.optimisers import OrthogonalAdam, Point
 from heatprior.learning.projections import project_orthogonal
 from heatprior.learning.training import (
     COLUMNS,
@@ -43,11 +43,9 @@ from heatprior.priors.patch import PatchPrior
 from heatprior.scipy_subset import log_softmax
 
 PIECES = 8  # parts of a batch that run side by side; fixed, so that results do not depend on the number of threads
-CHECK_EVERY = 4  # steps of iPALM between two checks of its bound
 MOST_COMPONENTS = 500  # the error of sums over them in float32 grows with the square of their number
 REACHES = (1e-3, 1e3)
 LARGEST_SIGMA = 100.0  # grey levels being 0 to 1: nothing of an image is left
-LEAST_LOG_SIGMA = 1e-6  # far below what 16 bits resolve
 LARGEST_FILTER_RATE = 1.0  # radian in one step
 LARGEST_LOGIT_RATE = 10.0
 Batch = TypeVar("Batch")
@@ -58,7 +56,7 @@ DIVERGED = 1e6  # no entry of a filter and no logit of a sound training is as la
 class TrainingConfig:
     """Settings for training a patch prior: the paper's, but for noise levels, start, optimiser and steps.
 
-    docs/training.md gives the reasons.
+    docs/training.md gives the reasons. Noise levels are uniform in log sigma.
 
     Parameters
     ----------
@@ -72,24 +70,16 @@ class TrainingConfig:
         Patches per step.
     steps : int
         Number of steps; each draws a new batch.
-    noise : {"log", "uniform"}
-        Distribution of the noise levels: uniform in log sigma, or uniform in sigma.
     sigma_min : float
         Smallest noise level, on the scale of images in [0, 1].
     sigma_max : float
         Largest noise level, on the scale of images in [0, 1].
-    start : {"student", "paper"}
-        Initial weights: heavy tails like those of images, or as in the paper, flat beyond a peak.
-    optimizer : {"adam", "ipalm"}
-        Optimiser; iPALM is the paper's.
     filter_rate : float
         Adam's learning rate for the filters, in radians per step.
     logit_rate : float
         Adam's learning rate for the logarithms of the weights.
     averaged : int
         Length of the running average of the iterates that becomes the prior, in steps.
-    projection_steps : int
-        Iterations of the projection, Algorithm 1, after each step of iPALM.
     seed : int
         Seed of the random number generator.
 
@@ -105,25 +95,22 @@ class TrainingConfig:
     log_columns: ClassVar[tuple[str, ...]] = COLUMNS
     steps_per_validation: ClassVar[int] = 100  # a validation costs as much as 20 or 30 steps
     shorthands: ClassVar[Mapping[str, tuple[str, ...]]] = {"sigma": ("sigma_min", "sigma_max")}
+    least_sigma: ClassVar[float] = 1e-6  # far below what 16 bits resolve
 
     size: int = 7
     components: int = PAPER_COMPONENTS
     reach: float = 1.0
     batch: int = 3200
     steps: int = 1000
-    noise: str = "log"
     sigma_min: float = 0.01
     sigma_max: float = 0.4
-    start: str = "student"
-    optimizer: str = "adam"
     filter_rate: float = 0.003  # of the angles between filters, in radians, in one step of adam
     logit_rate: float = 0.01
     averaged: int = 500
-    projection_steps: int = 3
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name, least in {"size": 2, "batch": PIECES, "averaged": 1, "projection_steps": 1, "seed": 0}.items():
+        for name, least in {"size": 2, "batch": PIECES, "averaged": 1, "seed": 0}.items():
             store_integer(self, name, least)
         store_integer(self, "components", 2, MOST_COMPONENTS)
         store_integer(self, "steps", 1, MOST_STEPS)
@@ -137,17 +124,11 @@ class TrainingConfig:
                 f"noise levels {self.sigma_min} to {self.sigma_max}; expected 0 ≤ min ≤ max, 0 < max ≤ "
                 f"{LARGEST_SIGMA:g}, for images scaled to [0, 1]: divide 8-bit levels by 255"
             )
-        if self.noise not in ("log", "uniform"):
-            raise InvalidInputError(f"noise is {self.noise!r}; expected 'log' or 'uniform'")
-        if self.noise == "log" and self.sigma_min < LEAST_LOG_SIGMA:
+        if self.sigma_min < self.least_sigma:
             raise InvalidInputError(
                 f"sigma_min is {self.sigma_min:g}, too small for levels uniform in log sigma; give at least "
-                f"{LEAST_LOG_SIGMA:g}, or noise = uniform"
+                f"{self.least_sigma:g}"
             )
-        if self.start not in ("student", "paper"):
-            raise InvalidInputError(f"start is {self.start!r}; expected 'student' or 'paper'")
-        if self.optimizer not in ("adam", "ipalm"):
-            raise InvalidInputError(f"optimizer is {self.optimizer!r}; expected 'adam' or 'ipalm'")
 
     @property
     def noise_of_images(self) -> float:
@@ -162,31 +143,30 @@ class TrainingConfig:
 class Training(StepByStep):
     """A training run: its parameters, the state of its optimiser, and how many steps are done."""
 
+    optimizer: ClassVar[Any] = OrthogonalAdam
+
     def __init__(self, config: TrainingConfig, source: PatchSource) -> None:
         super().__init__(source, config.size, config.steps)
         self.config = config
         count = config.size**2 - 1
         start = np.random.default_rng(config.seed).normal(scale=1.0 / config.size, size=(count, config.size**2))
-        initial = Experts.student if config.start == "student" else Experts.initial
-        experts = initial(count, config.components, config.reach)
-        self.point: Point = [project_orthogonal(start, steps=config.projection_steps), np.array(experts.logits)]
+        experts = self.first_experts(count)
+        self.point: Point = [project_orthogonal(start), np.array(experts.logits)]
         self._average: Point = [x.copy() for x in self.point]
-        self._optimizer: OrthogonalAdam | IPalm = (
-            OrthogonalAdam.begin(self.point) if config.optimizer == "adam" else IPalm.begin(self.point, CHECK_EVERY)
-        )
+        self._optimizer: Any = self.optimizer.begin(self.point)
         self._batches = Prefetcher(self._batch, config.steps)
 
     def _step(self) -> float:
         loss = ScoreMatching(self._batches.take(self.done), self.config.reach)
 
-        def gradient(point: Point, block: int | None) -> tuple[float, Point]:
+        def gradient(point: Point, block: int | None = None) -> tuple[float, Point]:
             found = loss.gradient(point, block)
             self._batches.begin(self.done + 1)  # a gradient takes all cores, the projection after it only one
             return found
 
         try:
             with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # the result is checked below
-                value, self.point = self._move(Objective(loss.value, gradient, (self._project, None)))
+                value, self.point = self._move(loss, gradient)
             bounded = all(np.abs(block).max() < DIVERGED for block in self.point)  # NaN is not
         except np.linalg.LinAlgError:
             bounded = False
@@ -197,27 +177,29 @@ class Training(StepByStep):
         self._average = [keep * old + (1.0 - keep) * new for old, new in zip(self._average, self.point, strict=True)]
         return value
 
-    def _move(self, objective: Objective) -> tuple[float, Point]:
-        """The loss before a step of the optimiser, and the point after it."""
-        if isinstance(self._optimizer, OrthogonalAdam):
-            return self._optimizer.step(self.point, objective, (self.config.filter_rate, self.config.logit_rate))
-        return self._optimizer.step(self.point, objective)
+    def first_experts(self, count: int) -> Experts:
+        """The experts to begin with."""
+        return Experts.student(count, self.config.components, self.config.reach)
 
-    def _project(self, filters: FloatArray) -> FloatArray:
-        return project_orthogonal(filters, steps=self.config.projection_steps)
+    def sigmas(self, places: FloatArray) -> FloatArray:
+        """The noise levels of patches, of places between 0 and 1."""
+        low, high = self.config.sigma_min, self.config.sigma_max
+        return low * (high / low) ** places
+
+    def _move(self, _loss: ScoreMatching, gradient: Callable[..., tuple[float, Point]]) -> tuple[float, Point]:
+        """The loss before a step of the optimiser, and the point after it."""
+        return self._optimizer.step(self.point, gradient, (self.config.filter_rate, self.config.logit_rate))  # type: ignore[no-any-return]
 
     def _batch(self, step: int) -> Sequence[NoisyBatch]:
         """Patches and noise, both without their mean, which zero-mean filters do not see."""
-        low, high = self.config.sigma_min, self.config.sigma_max
-        logarithmic = self.config.noise == "log"
         counts = np.diff(np.linspace(0, self.config.batch, PIECES + 1).astype(int))
 
         def piece(number: int) -> NoisyBatch:
             rng = np.random.default_rng([self.config.seed, step, number])
             clean = self.source.draw(int(counts[number]), rng).astype(np.float32)
             noise = rng.standard_normal(clean.shape, np.float32)
-            place = 1.0 - rng.random(clean.shape[1])  # in (0, 1], so that sigma is never zero
-            sigma = np.asarray(low * (high / low) ** place if logarithmic else low + (high - low) * place, np.float32)
+            places = 1.0 - np.asarray(rng.random(clean.shape[1]))  # in (0, 1], so that sigma is never zero
+            sigma = self.sigmas(places).astype(np.float32)
             clean -= clean.mean(axis=0)
             noise -= noise.mean(axis=0)
             return NoisyBatch(clean, noise, sigma)
@@ -254,8 +236,7 @@ class Training(StepByStep):
         self._average = [state["average.filters"].copy(), state["average.logits"].copy()]
         self.done = int(state["done"][0])
         optimizer = {name.removeprefix("optimizer."): x for name, x in state.items() if name.startswith("optimizer.")}
-        kind = OrthogonalAdam if self.config.optimizer == "adam" else IPalm
-        self._optimizer = kind.from_state(optimizer)
+        self._optimizer = self.optimizer.from_state(optimizer)
 
 
 class Prefetcher(Generic[Batch]):
@@ -296,7 +277,7 @@ class ScoreMatching:
     """The loss on one batch: mean of ‖x − E[X | y]‖² / sigma², Eq. (4), as a function of the point [filters, logits].
 
     The batch comes in pieces, which run side by side and are added in order: the number of threads changes no bit. The
-    filters need not be orthogonal: the extrapolated points of iPALM are not. Responses are kept for the next point,
+    filters need not be orthogonal: extrapolated points are not. Responses are kept for the next point,
     which may have the same filters: arrays of a point must not be changed once they were given, and one object is not
     for several threads.
     """
@@ -310,8 +291,8 @@ class ScoreMatching:
         """The loss at a point."""
         return self._evaluate(point, ())[0]
 
-    def gradient(self, point: Point, block: int | None) -> tuple[float, Point]:
-        """The loss, and its gradient in one block or, for `block=None`, in both."""
+    def gradient(self, point: Point, block: int | None = None) -> tuple[float, Point]:
+        """The loss, and its gradient in one block or in both."""
         return self._evaluate(point, (FILTERS, LOGITS) if block is None else (block,))
 
     def _evaluate(self, point: Point, blocks: Sequence[int]) -> tuple[float, Point]:

@@ -20,7 +20,7 @@ from heatprior.kernels.expert_moments import MixtureMoments, mixture_moments
 from heatprior.scipy_subset import log_softmax
 
 PAPER_COMPONENTS = 125
-PAPER_ALPHA = 1000.0
+ALPHA = 1000.0
 REACHES = (1e-6, 1e6)  # responses of grey levels in [0, 1] are nowhere near either end
 DRAWN_TOGETHER = 8192  # responses, so that their responsibilities fit into the cache
 LARGEST_SPREAD = 1e6  # of the logits of an expert: a weight of exp(−1e6) is zero for every purpose
@@ -66,20 +66,14 @@ class Experts:
         object.__setattr__(self, "logits", logits)
 
     @classmethod
-    def initial(cls, count: int, components: int = PAPER_COMPONENTS, reach: float = 1.0) -> Experts:
-        """The start of the paper's training: ζ_jl = 0.1 √α / (1 + α mu_l²), α = 1000 (section 4.1)."""
-        means = np.linspace(-reach, reach, components)
-        logits = 0.1 * np.sqrt(PAPER_ALPHA) / (1.0 + PAPER_ALPHA * means**2)
-        return cls(np.tile(logits, (count, 1)), reach)
-
-    @classmethod
     def student(cls, count: int, components: int = PAPER_COMPONENTS, reach: float = 1.0) -> Experts:
         """Heavy tails like those of images, w_jl ∝ 1 / (1 + α mu_l²), Student's t with one degree of freedom.
 
-        The paper's start is flat far from zero, and weights that are rarely seen stay as they start.
+        The paper's start (`paper/learning/ipalm.py`) is flat far from zero, and weights that are rarely seen stay as
+        they start.
         """
         means = np.linspace(-reach, reach, components)
-        return cls(np.tile(-np.log1p(PAPER_ALPHA * means**2), (count, 1)), reach)
+        return cls(np.tile(-np.log1p(ALPHA * means**2), (count, 1)), reach)
 
     @cached_property
     def means(self) -> FloatArray:
