@@ -8,13 +8,13 @@ from heatprior.errors import InvalidInputError
 
 
 class Preset(NamedTuple):
-    """The prior for white noise, and in how many symmetries of the square an image is denoised.
+    """The prior for white noise, and whether it is fitted to the image as well (restoration/evidence.py).
 
-    Of a volume, along how many axes its slices are, and in how many rounds (restoration/volumes.py).
+    Of a volume, along how many axes its slices are denoised, and in how many rounds (restoration/volumes.py).
     """
 
     prior: str
-    symmetries: int = 1
+    adapts: bool = False
     axes: int = 3
     rounds: int = 1
     words: str = ""  # beside `default`, for people who choose
@@ -22,15 +22,15 @@ class Preset(NamedTuple):
 
     @property
     def is_local(self) -> bool:
-        """Whether blocks of a large image can be denoised at it: symmetries turn the whole."""
-        return self.symmetries == 1
+        """Whether blocks of a large image can be denoised at it: a prior is fitted to the whole."""
+        return not self.adapts
 
 
 QUICK, DEFAULT = "fast", "default"  # that of a quick look, and the one that nobody has to choose
 PRESETS = {
     QUICK: Preset("fast7", axes=1, words="several times faster, lower quality", haste=4.0),
     DEFAULT: Preset("tuned"),
-    "best": Preset("tuned", 8, rounds=2, words="slightly better, about eight times slower"),
+    "best": Preset("tuned", adapts=True, rounds=2, words="better, above all beyond photographs, six times slower"),
 }
 
 

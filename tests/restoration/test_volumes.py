@@ -6,7 +6,7 @@ import pytest
 
 import heatprior as hp
 from heatprior import InvalidInputError
-from heatprior.restoration.volumes import blend, minimise_on_simplex
+from heatprior.restoration.volumes import blend
 
 SHAPE = (12, 18, 20)
 SIGMA = 0.1
@@ -190,19 +190,6 @@ def test_what_is_no_volume_is_refused_in_a_line(shape, settings, message):
 def test_a_volume_of_nothing_is_refused():
     with pytest.raises(InvalidInputError, match="nothing but NaN"):
         volume_of(np.full(SHAPE, np.nan, np.float32))
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_weights_on_the_simplex_are_those_of_a_search(seed):
-    rng = np.random.default_rng(seed)
-    half, linear = rng.standard_normal((3, 3)), rng.standard_normal(3)
-    squares = half @ half.T
-    weights = minimise_on_simplex(squares, linear)
-    assert weights.min() >= 0.0
-    assert weights.sum() == pytest.approx(1.0)
-    others = rng.dirichlet(np.ones(3), 2000)
-    risks = np.einsum("ni,ij,nj->n", others, squares, others) + others @ linear
-    assert weights @ squares @ weights + linear @ weights <= risks.min() + 1e-9
 
 
 def test_the_blend_is_that_of_least_error():

@@ -1,9 +1,4 @@
-"""`hp.denoise`: images of any type without their noise, blindly if need be, with the errors that remain if wanted.
-
-Speed/quality presets are a prior, and whether its estimates are averaged: a prior of natural images does not prefer
-left to right, but a mixture of finitely many shapes does a little. So the best quality denoises an image in several of
-the eight symmetries of the square and takes the mean, which is slower by their number.
-"""
+"""`hp.denoise`: images of any type without their noise, blindly if need be, with the errors that remain if wanted."""
 
 from __future__ import annotations
 
@@ -30,7 +25,7 @@ from heatprior.noise_value import Noise, as_noise
 from heatprior.presets import DEFAULT, PRESETS, find_preset
 from heatprior.priors.protocol import DiffusedPrior, Prior
 from heatprior.restoration.pipeline import MOST_SCALES, ONE_STEP, Pipeline
-from heatprior.restoration.symmetries import Denoiser, average_symmetries
+from heatprior.restoration.symmetries import Denoiser
 from heatprior.zoo import as_prior, load
 
 if TYPE_CHECKING:
@@ -177,19 +172,12 @@ class Plan(NamedTuple):
         if self.counts:
             return self._denoise_counts(entered, progress)
         volumes = self._volumes(entered)
-        pipeline = cache(self._pipeline)
-
-        def denoise_planes(
-            planes: Sequence[FloatArray], noises: Sequence[Noise], progress: Progress | None = None
-        ) -> list[FloatArray]:
-            return pipeline(planes[0].shape).denoise_planes(planes, noises, progress=progress)
-
-        result, unchanged = Result(entered), self.unchanged
+        denoiser, result, unchanged = self._denoiser(self.prior), Result(entered), self.unchanged
         for number, groups in enumerate(volumes):
             planes = [entered.planes(group, whole=len(groups) == 1) for group in groups]
             if not unchanged.issuperset((*groups[0].image, c) for c in groups[0].channels):
                 noises = [self.noises_of_planes(group) for group in groups]
-                planes = self._denoise_slices(planes, noises, denoise_planes, part_of(progress, number, len(volumes)))
+                planes = self._denoise_slices(planes, noises, denoiser, part_of(progress, number, len(volumes)))
             for group, stack in zip(groups, planes, strict=True):
                 result.leave(group, stack)
         image = result.image()
@@ -215,9 +203,11 @@ class Plan(NamedTuple):
     ) -> list[list[FloatArray]]:
         """An image, or the slices of a volume, whose planes are volumes by themselves."""
         preset = PRESETS[self.settings.quality]
+        if len(planes) == 1 and preset.adapts:
+            from heatprior.restoration.evidence import denoise_by_evidence  # noqa: PLC0415 (only for the best quality)
+
+            return [denoise_by_evidence(planes[0], noises[0], self.prior, self._denoiser, progress)]
         if len(planes) == 1:
-            if preset.symmetries > 1:
-                denoiser = average_symmetries(denoiser, preset.symmetries)
             return [denoiser(planes[0], noises[0], progress=progress)]
         from heatprior.restoration.volumes import denoise_volume, levels_of_slices  # noqa: PLC0415 (only for volumes)
 
@@ -263,8 +253,20 @@ class Plan(NamedTuple):
             result.leave(group, inverse.planes(group))
         return result.image()
 
-    def _pipeline(self, shape: tuple[int, ...]) -> Pipeline:
-        return self.settings.pipeline(self.prior, (shape[0], shape[1]), correlated=self.profile is not None)
+    def _denoiser(self, prior: Prior) -> Denoiser:
+        """What denoises the planes of a colour by this prior."""
+
+        @cache
+        def pipeline(shape: tuple[int, int]) -> Pipeline:
+            return self.settings.pipeline(prior, shape, correlated=self.profile is not None)
+
+        def denoise_planes(
+            planes: Sequence[FloatArray], noises: Sequence[Noise], progress: Progress | None = None
+        ) -> list[FloatArray]:
+            height, width = planes[0].shape
+            return pipeline((height, width)).denoise_planes(planes, noises, progress=progress)
+
+        return denoise_planes
 
 
 @overload

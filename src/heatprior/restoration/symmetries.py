@@ -1,4 +1,4 @@
-"""The eight symmetries of the square: an image denoised in several of them, turned back, and averaged."""
+"""The eight symmetries of the square: an image denoised in one of them, and turned back."""
 
 from __future__ import annotations
 
@@ -7,27 +7,23 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from heatprior.arrays import FloatArray
-from heatprior.kernels.patches import Progress, part_of
+from heatprior.kernels.patches import Progress
 from heatprior.noise_value import Noise, NoiseSpectrum
 
 Denoiser = Callable[..., list[FloatArray]]  # planes (H, W) of a colour, their noise, progress → the planes denoised
 
 
-def average_symmetries(denoiser: Denoiser, count: int) -> Denoiser:
-    """The mean of what `denoiser` makes of a colour in the first `count` of eight symmetries, each turned back."""
-
-    def averaged(
-        planes: Sequence[FloatArray], noises: Sequence[Noise], progress: Progress | None = None
-    ) -> list[FloatArray]:
-        totals = [np.zeros(plane.shape, np.float32) for plane in planes]
-        for number in range(count):
-            turned = [np.ascontiguousarray(apply_symmetry(plane, number)) for plane in planes]
-            own = [_turn_noise(noise, number) for noise in noises]
-            for k, result in enumerate(denoiser(turned, own, progress=part_of(progress, number, count))):
-                totals[k] += undo_symmetry(result, number)
-        return [np.asarray(total / np.float32(count)) for total in totals]
-
-    return averaged
+def denoise_turned(
+    denoiser: Denoiser,
+    planes: Sequence[FloatArray],
+    noises: Sequence[Noise],
+    number: int,
+    progress: Progress | None = None,
+) -> list[FloatArray]:
+    """What `denoiser` makes of the planes (H, W) of a colour in one of eight symmetries, turned back."""
+    turned = [np.ascontiguousarray(apply_symmetry(plane, number)) for plane in planes]
+    own = [_turn_noise(noise, number) for noise in noises]
+    return [undo_symmetry(result, number) for result in denoiser(turned, own, progress=progress)]
 
 
 def apply_symmetry(image: FloatArray, number: int) -> FloatArray:

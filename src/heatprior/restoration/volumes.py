@@ -3,16 +3,13 @@
 A prior of images knows nothing of what is above and below a slice. A mixture of three-dimensional patches does, fitted
 to the volume itself (volume_mixture.py) with the denoised slices as a guide, and once more on voxels of twice the size,
 whose result corrects low frequencies. The same volume is a stack of slices along any of its axes, too. Which of them to
-believe is told by the volume: of f = Σ w_i f_i the mean squared error is ‖f − y‖² − tr C + 2 tr J C, a quadratic form
-in the weights whose trace one probe n = ± sigma tells, as n J n. Its minimum on the simplex finds voxels that are
-deeper than wide, motion and slices that do not lie well above each other, and is never worse than slices alone, beyond
-the error of that estimate.
+believe is told by the volume (evidence.py): that finds voxels that are deeper than wide, motion and slices that do not
+lie well above each other, and is never worse than slices alone, beyond the error of that estimate.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import chain, combinations
 
 import numpy as np
 
@@ -22,11 +19,11 @@ from heatprior.kernels.patches import Progress
 from heatprior.kernels.threads import for_each
 from heatprior.noise_value import Noise, as_noise
 from heatprior.restoration.error_bars import PROBE, SEED, draw_signs
+from heatprior.restoration.evidence import weigh
 from heatprior.restoration.volume_mixture import Pair, Shape, apply, choose_shape, fit
 
 KEPT = 0.15  # of the noisy volume, in what is denoised once more
 AGAIN = 0.3  # of the noise, which is taken to be left in that
-TINY = 1e-30  # of nothing removed
 EVERY = 4  # slices of which one is probed
 TWICE = 4  # voxels of a patch along an axis that is halved
 
@@ -142,28 +139,6 @@ def denoise_slices(volumes: Pair, sigma: FloatArray, axis: int, denoise_plane: P
 
 def blend(found: Sequence[Pair], noisy: FloatArray, drawn: FloatArray) -> Pair:
     """The blend of least estimated risk; of a probe n = `drawn` that was added, too, where all know that."""
-    removed = [clean - noisy for clean, _ in found]
-    squares = np.array([[_mean(one * other) for other in removed] for one in removed])
-    traces = np.array([_mean(drawn * (probed - clean)) / PROBE for clean, probed in found])
-    weights = minimise_on_simplex(squares, 2.0 * traces)
+    weights = weigh(found, noisy, drawn)
     clean, probed = (sum(w * pair[k] for w, pair in zip(weights, found, strict=True) if w > 0.0) for k in (0, 1))
     return np.asarray(clean, np.float32), np.asarray(probed, np.float32)
-
-
-def _mean(values: FloatArray) -> float:
-    """Over the voxels that are there."""
-    return float(np.nansum(values, dtype=np.float64)) / max(int(np.count_nonzero(~np.isnan(values))), 1)
-
-
-def minimise_on_simplex(squares: FloatArray, linear: FloatArray) -> FloatArray:
-    """The weights w ≥ 0, Σ w = 1, of least w A w + b w: the best of the stationary points on all faces."""
-    count, best, least, unit = len(linear), np.zeros(len(linear)), np.inf, max(float(np.trace(squares)), TINY)
-    for face in chain.from_iterable(combinations(range(count), size) for size in range(1, count + 1)):
-        system = np.ones((len(face) + 1, len(face) + 1))
-        system[:-1, :-1], system[-1, -1] = 2.0 * squares[np.ix_(face, face)] / unit, 0.0
-        weights = np.zeros(count)
-        weights[list(face)] = np.linalg.lstsq(system, np.append(-linear[list(face)] / unit, 1.0), rcond=None)[0][:-1]
-        risk = float(weights @ squares @ weights + linear @ weights)
-        if weights.min() >= 0.0 and risk < least:
-            best, least = weights, risk
-    return best
