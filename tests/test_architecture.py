@@ -25,7 +25,7 @@ MAY_IMPORT = {
     "presets": {"errors"},
     "scipy_subset": {"arrays"},
     "version": set(),
-    "noise_value": {"arrays", "display", "errors"},
+    "noise_value": {"arrays", "display", "errors", "locks"},
     "store": BOTTOM | {"kinds"},
     "records": BOTTOM,
     "images": BOTTOM,
@@ -222,6 +222,13 @@ def test_few_places_ask_a_prior_or_a_config_for_its_class():
     assert len(list(asked_for_their_class(r"(Prior|Config|Training)\b"))) <= 6
     assert len(list(asked_for_their_class(r"\w*Noise(Map)?\b"))) <= 3
     assert len(list(asked_for_their_class(r"HeatpriorError|Mapping|float|str"))) > 6  # the search does find places
+
+
+def test_what_is_kept_has_no_lock_that_a_fork_could_find_taken():
+    """That of functools has one before Python 3.12."""
+    of_functools = re.compile(r"from functools import .*\bcached_property\b")
+    found = {path.name for path in PACKAGE.rglob("*.py") if of_functools.search(path.read_text(encoding="utf-8"))}
+    assert found == {"locks.py"}
 
 
 def messages_with_flags(source):

@@ -2,10 +2,28 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from threading import RLock
+from typing import TYPE_CHECKING, Any
+
+__all__ = ["cached_property", "hold_during_forks", "thread_lock"]
+
+if TYPE_CHECKING:
+    from functools import cached_property
+else:
+
+    class cached_property(functools.cached_property):  # noqa: N801 (it stands in for that one)
+        """That of Python 3.12: without the lock, one for all instances, that a fork could find taken.
+
+        So two threads that ask at once may both compute it.
+        """
+
+        def __init__(self, function: Callable[[Any], Any]) -> None:
+            super().__init__(function)
+            self.lock = nullcontext()
 
 
 def thread_lock() -> AbstractContextManager[bool]:

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 
 from heatprior.arrays import FloatArray, IntArray
 from heatprior.display import describe_fields
 from heatprior.errors import InvalidInputError
+from heatprior.locks import cached_property
 
 SAME_LEVEL = 1.0 + 1e-6  # a map whose ends differ by less than this factor is constant
 

@@ -249,12 +249,20 @@ os._exit(0)
             "lock.acquire()",
         ),
         (
+            # Python 3.11 has one for all instances of a class
+            "from heatprior.locks import cached_property\n"
+            "class Kept:\n"
+            "    slow = cached_property(lambda self: time.sleep(0.01))",
+            "Kept().slow",
+            "Kept().slow",
+        ),
+        (
             "from heatprior.kernels import compiler; from numba.core.compiler_lock import global_compiler_lock as lock",
             "lock.acquire(); time.sleep(0.01); lock.release()",
             "lock.acquire()",
         ),
     ],
-    ids=["pieces", "lock", "compiler"],
+    ids=["pieces", "lock", "property", "compiler"],
 )
 def test_a_fork_while_other_threads_work_leaves_a_child_that_can_work(setup, others, work):
     run_script(FORKS.format(setup=setup, others=others, work=work, forks=40), 120)

@@ -5,9 +5,11 @@ import pytest
 from noise_levels import noise_map
 from skimage import data
 from synthetic import landscape
+from threadpoolctl import threadpool_info, threadpool_limits
 
 import heatprior as hp
 from heatprior.data.trials import psnr
+from heatprior.noise import defects, estimation
 from heatprior.noise.channel_noise import doubts, one_of_each
 
 SHAPE = (192, 256)
@@ -162,3 +164,22 @@ def test_each_doubt_is_raised():
 def test_doubts_of_several_channels_are_told_once():
     found = ["3.1% of the pixels are clipped", "14.0% of the pixels are clipped", "grey levels are coarse"]
     assert one_of_each(found) == [found[0], found[2]]
+
+
+def test_matrix_products_of_an_estimate_have_one_thread(monkeypatch):
+    """Threads of the BLAS do not survive a fork, which may come at any time: the child would wait for them."""
+    seen = []
+
+    def look(original):
+        def looking(*arguments):
+            seen.extend(library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas")
+            return original(*arguments)
+
+        return looking
+
+    for module, name in ((estimation, "decide"), (defects, "find_isolated"), (defects, "in_unit_range")):
+        monkeypatch.setattr(module, name, look(getattr(module, name)))
+    with threadpool_limits(2, user_api="blas"):
+        hp.denoise(noisy(0.1), quality="fast")
+    assert len(seen) >= 3
+    assert set(seen) == {1}

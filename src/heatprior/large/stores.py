@@ -12,7 +12,7 @@ import re
 import shutil
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from itertools import product
 from math import prod
 from pathlib import Path
@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from heatprior.border.pixels import WHITES, integer_limits
 from heatprior.errors import ImageFileError
 from heatprior.large.samples import squares_of_channel
+from heatprior.locks import cached_property
 
 METADATA = ("zarr.json", ".zarray", ".zattrs", ".zgroup", ".zmetadata")
 TIFF = (".tif", ".tiff", ".btf", ".tf8")

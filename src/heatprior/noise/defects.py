@@ -21,6 +21,7 @@ from heatprior.border.entry import Entered, as_type
 from heatprior.border.gaps import fill_missing
 from heatprior.border.pixels import in_unit_range
 from heatprior.border.scale import MOST_MISSING, Places, plane_of, squares
+from heatprior.kernels.threads import products_in_one_thread
 
 FALSE_ALARMS = 0.02  # of the outliers of an image, or of one if it has none
 REACH = 3  # pixels around an outlier that tell it: a window of 7×7
@@ -116,6 +117,7 @@ class Defects(NamedTuple):
 NO_DEFECTS = Defects()
 
 
+@products_in_one_thread()
 def holds_mosaic(entered: Entered) -> bool:
     """Whether an image, or the middle one of a stack, holds one colour of three at every pixel (RGGB and the like).
 
@@ -164,6 +166,7 @@ def join_mosaic(planes: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
     return joined[..., : shape[-2], : shape[-1]]
 
 
+@products_in_one_thread()
 def mend(entered: Entered) -> tuple[Entered, Defects]:
     """The image with dead lines and outliers filled in from their neighbours, without stripes; and what was found."""
     channels, total = entered.channels, np.zeros(len(Defects._fields), int)

@@ -24,6 +24,7 @@ from heatprior.border.scale import join_squares, squares_of
 from heatprior.display import as_html, format_full_scale, format_level
 from heatprior.errors import InvalidInputError
 from heatprior.kernels.patches import Progress, part_of, span_of
+from heatprior.kernels.threads import products_in_one_thread
 from heatprior.noise.channel_noise import ChannelNoise, channel_noise, doubts_of, why_constant
 from heatprior.noise.decision import Decision, decide
 from heatprior.noise.defects import NO_DEFECTS, Defects, holds_mosaic, join_mosaic, mend, split_mosaic
@@ -253,6 +254,7 @@ def _grey(entered: Entered, group: Group) -> FloatArray:
     return in_unit_range(with_all_or_no_channel_missing(entered.channels[group.place]), entered.full)
 
 
+@products_in_one_thread()
 def _group_noise(channels: FloatArray, prior: Prior, noise: str, progress: Progress | None) -> Sequence[ChannelNoise]:
     """Of channels (C, H, W) that belong together, grey levels being 0 to 1."""
     if len(channels) > 1 and all(np.array_equal(channels[0], other, equal_nan=True) for other in channels[1:]):

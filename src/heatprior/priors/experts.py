@@ -8,7 +8,6 @@ on a response only widens the components: sigma_j² = sigma_0² + tau².
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,6 +16,7 @@ from heatprior.arrays import FloatArray
 from heatprior.display import describe_fields
 from heatprior.errors import InvalidInputError, PriorFileError
 from heatprior.kernels.expert_moments import MixtureMoments, mixture_moments
+from heatprior.locks import cached_property
 from heatprior.scipy_subset import log_softmax
 
 PAPER_COMPONENTS = 125

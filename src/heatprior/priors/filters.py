@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from math import isqrt
 
 import numpy as np
@@ -11,6 +10,7 @@ import numpy as np
 from heatprior.arrays import FloatArray
 from heatprior.display import as_html, tile
 from heatprior.errors import InvalidInputError
+from heatprior.locks import cached_property
 
 NORMS = (1e-9, 1e9)  # of filters that float32 files can hold
 ORTHOGONALITY_TOLERANCE = 1e-5  # largest cosine between two filters: a hundred roundings of float32

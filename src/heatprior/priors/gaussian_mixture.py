@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import partial
 from math import isqrt
 from os import PathLike
 from pathlib import Path
@@ -25,6 +25,7 @@ from heatprior.display import as_html, describe_prior, tile
 from heatprior.errors import InvalidInputError, PriorFileError
 from heatprior.kernels.noisy_gaussians import LOG_2PI, log_densities, mean_precisions
 from heatprior.kernels.threads import for_each, products_in_one_thread
+from heatprior.locks import cached_property
 from heatprior.priors.arguments import as_patches, as_sigma, as_sigmas_of, in_double
 from heatprior.priors.filters import FilterBank
 from heatprior.priors.mixture_step import StepSettings, cells_of_mixture, step_of_mixture, step_settings_on

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache, partial
+from functools import lru_cache, partial
 from os import PathLike
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
@@ -23,6 +23,7 @@ from heatprior.display import as_html, describe_prior
 from heatprior.errors import InvalidInputError, PriorFileError
 from heatprior.kernels.noise_estimation import LevelTables, patch_log_densities
 from heatprior.kernels.threads import for_each
+from heatprior.locks import cached_property
 from heatprior.priors.arguments import as_patches, as_sigma, as_sigmas_of, in_double
 from heatprior.priors.experts import Experts, experts_from
 from heatprior.priors.filters import FilterBank

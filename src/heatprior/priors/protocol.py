@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from math import isqrt
 from os import PathLike
 from typing import Any, ClassVar, NamedTuple, Protocol, cast, runtime_checkable
@@ -25,6 +24,7 @@ from heatprior.arrays import FloatArray, IntArray
 from heatprior.display import describe_fields
 from heatprior.errors import InvalidInputError
 from heatprior.kernels.patches import EVERY, Cells, Grid, Progress, average_by_bands, edges_of_bands, extract
+from heatprior.locks import cached_property
 from heatprior.noise_value import Noise, as_noise
 from heatprior.priors.schedules import Schedules, schedules_on
 

@@ -12,7 +12,6 @@ A basis is tied to a grid of pixels. `denoise` takes the mean over all its shift
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from math import comb
 from typing import Any, ClassVar
 
@@ -22,6 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from heatprior.arrays import FloatArray
 from heatprior.errors import InvalidInputError, PriorFileError
 from heatprior.kernels.patches import Progress
+from heatprior.locks import cached_property
 from heatprior.priors.arguments import as_sigmas_of
 from heatprior.priors.bands import BandPrior, Shape, Spectrum, of_type, one_by_one
 from heatprior.priors.protocol import Posterior

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -34,6 +34,7 @@ from heatprior.border.pixels import as_channels
 from heatprior.display import as_html, describe_fields
 from heatprior.errors import InvalidInputError
 from heatprior.kernels.patches import Progress, span_of
+from heatprior.locks import cached_property
 from heatprior.noise.defects import NO_DEFECTS, Defects
 from heatprior.noise.estimation import NoiseReport
 from heatprior.priors.schedules import LEAST_SIGMA, TableOverSigma, read_table

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,6 +27,7 @@ from heatprior.border.gaps import REACH, UNIT, Mirrored, Window, check_not_empty
 from heatprior.errors import InvalidInputError
 from heatprior.kernels.patches import Grid, Progress, part_of, span_of
 from heatprior.kernels.threads import for_each
+from heatprior.locks import cached_property
 from heatprior.noise_value import Noise, as_noise
 from heatprior.priors.protocol import Prior
 from heatprior.priors.schedules import Schedules
