@@ -1,15 +1,14 @@
 """The command line: parse, call, report. A refusal is one line on stderr and exit code 2, never a traceback.
 
 What is slow to import is imported inside the commands, so that `heatprior --help` is instant. Plain values of options
-are read without pydantic, which newer releases of typer load for them: 0.15 s of every start. What is no plain number,
-name, path or choice is left to typer, and so are the words for what is wrong with it.
+are read without pydantic, which newer releases of typer load for them: 0.15 s of every start. What is no plain name,
+path, choice or default is left to typer, and so are the words for what is wrong with it.
 """
 
 from __future__ import annotations
 
 import io
 import os
-import re
 import sys
 import warnings
 from collections.abc import Sequence
@@ -40,8 +39,6 @@ COMMANDS = {
 }
 REFUSED = 2
 INTERRUPTED = 130
-WHOLE = re.compile(r"-?[0-9]{1,15}")
-DECIMAL = re.compile(r"-?[0-9]{1,15}(\.[0-9]{1,15})?")
 # What typer raises for wrong usage, ClickException: newer typers hide the click that it comes from.
 ParsingError = cast("type[typer.BadParameter]", typer.BadParameter.__mro__[2])
 # The \b keeps the lines as they are.
@@ -82,47 +79,24 @@ def _quicken(kind: Any) -> Any:
 def _process_value(parameter: Any, context: Any, value: Any) -> Any:
     described = parameter.type_descriptor
     try:
-        found = _value(described.annotation, described.parameter_info, parameter.required, value)
+        found = _value(described.annotation, described.parameter_info, value, may_lack=not parameter.required)
     except NotPlainError:
         return type(parameter).process_value(parameter, context, value)
     return found if parameter.callback is None else parameter.callback(context, parameter, found)
 
 
-def _value(kind: Any, limits: Any, required: bool, value: Any) -> Any:
-    if value is None and not required and get_origin(kind) is None:
+def _value(kind: Any, limits: Any, value: Any, *, may_lack: bool = False) -> Any:
+    """A text, a switch, a default or a path of which nothing but that it can be read, if it is there, is asked."""
+    if value is None and may_lack and get_origin(kind) is None:
         return None
-    if limits.parser is not None or limits.clamp:
-        raise NotPlainError
     if get_origin(kind) is list and isinstance(value, list | tuple) and value:
-        return [_one(get_args(kind)[0], limits, item) for item in value]
-    return _one(kind, limits, value)
-
-
-def _one(kind: Any, limits: Any, value: Any) -> Any:
-    if kind in (str, bool) and isinstance(value, kind):
+        return [_value(get_args(kind)[0], limits, item) for item in value]
+    if kind in (str, bool, int, float) and type(value) is kind and (kind in (str, bool) or value == limits.default):
         return value
-    if kind is Path and isinstance(value, str):
-        return _path(limits, value)
-    if kind is int or kind is float:
-        return _number(kind, limits, value)
-    raise NotPlainError
-
-
-def _number(kind: Any, limits: Any, value: Any) -> Any:
-    pattern = WHOLE if kind is int else DECIMAL
-    if type(value) is not kind and not (isinstance(value, str) and pattern.fullmatch(value)):
-        raise NotPlainError
-    number = kind(value)
-    if (limits.min is not None and not number >= limits.min) or (limits.max is not None and not number <= limits.max):
-        raise NotPlainError
-    return number
-
-
-def _path(limits: Any, value: str) -> Path:
-    """A path of which nothing but that it can be read, if it is there, is asked."""
     asked = limits.exists or limits.writable or limits.resolve_path or limits.allow_dash or limits.path_type
-    unreadable = limits.readable and os.path.exists(value) and not os.access(value, os.R_OK)  # noqa: PTH110 (no OSError)
-    if asked or unreadable or not (limits.file_okay and limits.dir_okay):
+    if kind is not Path or not isinstance(value, str) or asked or not (limits.file_okay and limits.dir_okay):
+        raise NotPlainError
+    if limits.readable and os.path.exists(value) and not os.access(value, os.R_OK):  # noqa: PTH110 (no OSError)
         raise NotPlainError
     return Path(value)
 
