@@ -11,8 +11,7 @@ import pytest
 from round_trip import noise
 
 from heatprior import OutputFileError
-from heatprior.images import read_image, write_image
-from heatprior.images.formats import format_of
+from heatprior.images import format_of, read_image, write_image
 from heatprior.images.model import ImageFile
 
 SUFFIXES = ["png", "jpg", "tif", "npy", "bmp", "webp"]
@@ -22,14 +21,15 @@ def spoilt(suffix: str, spoil: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Have the writer of one format spoil its file."""
     kind = format_of(Path(f"a.{suffix}"))
     assert kind is not None
-    module = import_module(f"heatprior.images.{kind.module}")
-    write = module.write
+    name, _, own = kind.module.partition(":")
+    module, function = import_module(f"heatprior.images.{name}"), f"write_{own}" if own else "write"
+    write = getattr(module, function)
 
     def spoiling(path: Path, pixels: np.ndarray, like: ImageFile) -> None:
         write(path, pixels, like)
         spoil(path)
 
-    monkeypatch.setattr(module, "write", spoiling)
+    monkeypatch.setattr(module, function, spoiling)
 
 
 def one_byte_changed(path: Path) -> None:
