@@ -83,19 +83,24 @@ def replacing(path: Path) -> Iterator[Path]:
 
     If it fails, what was written goes and what stood at `path` stays.
     """
-    try:
+    with explain_write_errors(path, "; choose another place"):
         folder, handle = _begin(path)
-    except OSError as error:
-        raise OutputFileError(_explain(path, error)) from error
+        try:
+            yield folder / path.name
+            (folder / path.name).replace(path)
+        finally:
+            _end(folder, handle, path.name)
+
+
+@contextmanager
+def explain_write_errors(path: Path, remedy: str = "") -> Iterator[None]:
+    """Say in one line what the file system has against writing `path`."""
     try:
-        yield folder / path.name
-        (folder / path.name).replace(path)
+        yield
     except OutputFileError:
         raise
     except OSError as error:
-        raise OutputFileError(_explain(path, error)) from error
-    finally:
-        _end(folder, handle, path.name)
+        raise OutputFileError(f"cannot write {path}: {error.strerror or error}{remedy}") from error
 
 
 def discard_unfinished(path: Path) -> None:
@@ -201,10 +206,6 @@ def make_folder(folder: Path) -> None:
     except OSError as error:
         message = f"cannot make the folder {folder}: {error.strerror or error}; choose another place"
         raise OutputFileError(message) from error
-
-
-def _explain(path: Path, error: OSError) -> str:
-    return f"cannot write {path}: {error.strerror or error}; choose another place"
 
 
 def _is_of_this_user(about: os.stat_result) -> bool:

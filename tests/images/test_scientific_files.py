@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from round_trip import assert_upside_down, noise, refuse_when_padded, rewritten
 
-from heatprior import OutputFileError
+from heatprior import OutputFileError, images
 from heatprior.errors import ImageFileError
-from heatprior.images import formats, read_image, write_image
+from heatprior.images import read_image, write_image
 from heatprior.images.model import Scale
 
 PACKAGES = {"fits": "astropy", "dcm": "pydicom", "nii": "nibabel"}
@@ -26,7 +26,7 @@ def needs(package: str) -> Any:
 def test_a_package_that_is_not_there_is_named_with_its_extra(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str, package: str
 ):
-    monkeypatch.setattr(formats, "find_spec", lambda _: None)
+    monkeypatch.setattr(images, "find_spec", lambda _: None)
     head = {"fits": b"SIMPLE  =", "dcm": bytes(128) + b"DICM", "nii": bytes(344) + b"n+1\0"}[suffix]
     (tmp_path / f"image.{suffix}").write_bytes(head + bytes(100))
     extra = {"fits": "fits", "dcm": "dicom", "nii": "nifti"}[suffix]

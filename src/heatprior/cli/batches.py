@@ -65,7 +65,7 @@ Quality = Annotated[str, choice(*PRESETS, help=f"{QUALITIES}.")]
 
 
 def spread_options(
-    name: str, options: Mapping[str, tuple[Any, Any]], gather: Callable[..., Any]
+    name: str, options: Mapping[str, tuple[Any, Any]], gather: Callable[..., Any] = dict
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Decorate a function as a command that has `options` in place of its parameter `name`.
 
@@ -354,12 +354,15 @@ def report_error(error: object) -> None:
 
 
 @contextmanager
-def collect_warnings() -> Iterator[list[str]]:
-    """The library's warnings, a line each: a list that is filled at the end."""
+def hear_library(refusal: str) -> Iterator[list[str]]:
+    """Collect the library's warnings, a line each, in a list that is filled at the end; begin what it refuses so."""
     messages: list[str] = []
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", UserWarning)
-        yield messages
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", UserWarning)
+            yield messages
+    except InvalidInputError as error:
+        raise InvalidInputError(f"{refusal}: {error}") from error
     messages += [" ".join(str(warning.message).split()) for warning in caught]
 
 

@@ -26,8 +26,8 @@ from heatprior.cli.batches import (
     White,
     announce_compiling,
     check_white,
-    collect_warnings,
     error_path,
+    hear_library,
     picture_beside,
     prepare,
     read_sigma,
@@ -144,9 +144,11 @@ def denoise(
         raise typer.BadParameter("errors are estimated for images; leave out --error, or --volume")
     if _is_store(inputs, output):
         output = output or inputs[0].with_name(name_result(inputs[0].name, "denoised"))
-        others = {"--compare": compare, "--skip-existing": force is False, "--error": error is not None}
-        others |= {"--volume": volume is not None}
-        others |= {
+        others = {
+            "--compare": compare,
+            "--skip-existing": force is False,
+            "--error": error is not None,
+            "--volume": volume is not None,
             "--noise": noise not in ("auto", "constant"),
             "--strength": strength != 1.0,
             f"--quality {quality}": not PRESETS[quality].is_local,
@@ -229,19 +231,16 @@ def denoise_file(job: Job, progress: Progress, request: Request) -> str:
     check_writable(job.target, image)
     if request.error is not None:
         check_writable(request.error(job), _error_image(image))
-    try:
-        with collect_warnings() as warned:
-            depth = None if request.volume is None else image.depth_axis(request.volume.upper())
-            settings = replace(request.settings, channel_axis=image.channel_axis, depth_axis=depth)
-            sigma = image.sigma if request.sigma is None and settings.noise == "auto" else request.sigma
-            if request.error is None:
-                made, rest = plan(image.values(), sigma, settings, progress)
-                result = Result(made.denoise(progress=rest), made.report, made.defects)
-            else:
-                found = denoise_with_error(image.values(), sigma, settings, progress)
-                result = Result(found.pixels, found.noise, found.defects, found.error, found.predicted)
-    except InvalidInputError as error:
-        raise InvalidInputError(f"cannot denoise {job.source}: {error}") from error
+    with hear_library(f"cannot denoise {job.source}") as warned:
+        depth = None if request.volume is None else image.depth_axis(request.volume.upper())
+        settings = replace(request.settings, channel_axis=image.channel_axis, depth_axis=depth)
+        sigma = image.sigma if request.sigma is None and settings.noise == "auto" else request.sigma
+        if request.error is None:
+            made, rest = plan(image.values(), sigma, settings, progress)
+            result = Result(made.denoise(progress=rest), made.report, made.defects)
+        else:
+            found = denoise_with_error(image.values(), sigma, settings, progress)
+            result = Result(found.pixels, found.noise, found.defects, found.error, found.predicted)
     if request.error is not None and result.error is not None:
         # Before the image, which counts as done once it is there (--skip-existing).
         make_folder(request.error(job).parent)
@@ -353,14 +352,16 @@ def _denoise_store(
     except ImportError as error:
         raise InvalidInputError(f"zarr stores need {error.name}; pip install 'heatprior[large]'") from error
 
+    level = read_sigma(sigma)
+    if not (level is None or isinstance(level, float)):
+        raise typer.BadParameter(f"--sigma is {sigma!r}; for a zarr store expected a positive number")
     announce_compiling()
     scheduler, processes = _parse_workers(workers)
     start = time.perf_counter()
     with show_blocks() as report:
         done = denoise_store(
-            inputs[0], output, settings, _parse_sigma(sigma), scheduler=scheduler, workers=processes, force=force,
-            report=report, shown=lambda address: typer.echo(f"dask dashboard: {address}", err=True),
-        )  # fmt: skip
+            inputs[0], output, settings, level, scheduler=scheduler, workers=processes, force=force, report=report
+        )
     seconds = time.perf_counter() - start
     levels = "; ".join(
         f"{name or 'noise'}: sigma {', '.join(f'{level:.4g}' for level in found)}"
@@ -368,16 +369,6 @@ def _denoise_store(
     )
     earlier = f", {done.found} of them by an earlier run" if done.found else ""
     typer.echo(f"wrote {output}: {done.blocks} blocks{earlier}, from {inputs[0]}, {seconds:.1f} s; {levels}")
-
-
-def _parse_sigma(sigma: str | None) -> float | None:
-    try:
-        number = None if sigma is None else float(sigma)
-    except ValueError:
-        number = -1.0
-    if number is not None and not 0 < number < float("inf"):
-        raise typer.BadParameter(f"--sigma is {sigma!r}; for a zarr store expected a positive number")
-    return number
 
 
 def _parse_workers(workers: str | None) -> tuple[str | None, int | None]:

@@ -18,7 +18,7 @@ from heatprior.cli.batches import (
     announce_compiling,
     check_named,
     choice,
-    collect_warnings,
+    hear_library,
     report_error,
     report_warning,
 )
@@ -92,11 +92,8 @@ def _estimate_file(path: Path, kind: str, prior: Any, white: float | None, pictu
     if path.is_dir():
         raise InvalidInputError(f"{path} is a folder; give its images")
     image = read_image(path)
-    try:
-        with collect_warnings() as warned:
-            report = estimate_noise(image.values(), kind, prior=prior, channel_axis=image.channel_axis, white=white)
-    except InvalidInputError as error:
-        raise InvalidInputError(f"cannot estimate the noise of {path}: {error}") from error
+    with hear_library(f"cannot estimate the noise of {path}") as warned:
+        report = estimate_noise(image.values(), kind, prior=prior, channel_axis=image.channel_axis, white=white)
     doubts = find_doubts(report, image.values(), image.channel_axis, prior.patch_shape[0])
     warned += chain.from_iterable(doubts)
     pairs = zip(report.channels, doubts, strict=True)

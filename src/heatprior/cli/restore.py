@@ -21,7 +21,7 @@ from heatprior.cli.batches import (
     White,
     announce_compiling,
     check_white,
-    collect_warnings,
+    hear_library,
     picture_beside,
     prepare,
     read_sigma,
@@ -111,19 +111,15 @@ def restore_files(request: Request, task: Task, *read: str | None) -> None:
 
 def _restore(job: Job, task: Task, progress: Progress, request: Request, **options: Any) -> str:
     """Read, restore and write one image; returns a line that says what was done."""
-    from heatprior.errors import InvalidInputError
     from heatprior.images import check_writable, read_image, write_image
 
     start = time.perf_counter()
     image = read_image(job.source)
     result = image.enlarge(task.factor) if task.factor > 1 else replace(image, missing=None)
     check_writable(job.target, result)
-    try:
-        with collect_warnings() as warned:
-            options |= {"channel_axis": image.channel_axis, "white": request.white, "progress": progress}
-            pixels = task.restore(image.values(), **options)
-    except InvalidInputError as error:
-        raise InvalidInputError(f"cannot {task.verb} {job.source}: {error}") from error
+    with hear_library(f"cannot {task.verb} {job.source}") as warned:
+        options |= {"channel_axis": image.channel_axis, "white": request.white, "progress": progress}
+        pixels = task.restore(image.values(), **options)
     write_image(job.target, pixels, like=result)
     report_warning(job.source, warned)
     if request.compare:

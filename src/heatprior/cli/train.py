@@ -60,12 +60,7 @@ SETTINGS = {
 }
 
 
-def _gather_settings(**given: Any) -> dict[str, Any]:
-    """The settings that were given."""
-    return {name: value for name, value in given.items() if value is not None}
-
-
-@spread_options("asked", {name: (about, None) for name, about in SETTINGS.items()}, _gather_settings)
+@spread_options("asked", {name: (about, None) for name, about in SETTINGS.items()})
 def train(
     images: Annotated[str | None, typer.Argument(metavar="FOLDER", help="A folder of images.")] = None,
     *,
@@ -126,8 +121,8 @@ def train(
 
 
 def as_settings(kind: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Options as settings of that kind of prior; options of another kind are refused."""
-    known, settings = setting_names(kind), dict(options)
+    """The options that were given as settings of that kind of prior; options of another kind are refused."""
+    known, settings = setting_names(kind), {name: value for name, value in options.items() if value is not None}
     for short, names in KINDS[kind].training_config().shorthands.items():
         if short in settings:
             if any(name in settings for name in names):

@@ -13,13 +13,14 @@ from functools import lru_cache, partial
 from itertools import product
 from math import prod
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from heatprior.border.pixels import type_white
+from heatprior.border.scale import Places, squares
 from heatprior.errors import ImageFileError, InvalidInputError, OutputFileError
-from heatprior.files import claim, keep_apart, location, release, working_folder
+from heatprior.files import claim, explain_write_errors, keep_apart, location, release, working_folder
 from heatprior.kernels.threads import limit_threads
 from heatprior.large.blocks import Levels, check_local, denoise_block, reads_of_block
 from heatprior.large.samples import full_scale_of_squares, noise_of_squares, squares_of_channel
@@ -49,10 +50,8 @@ AREA = 2**22  # pixels of a block, about
 WIDEST = 2**14  # columns of a block: cells are wide, so a block should be
 MOST = 2**23  # pixels of so wide a block, unless one chunk or shard has more: they bound the memory of a worker
 
-Result = TypeVar("Result")
 Block = tuple[slice, ...]
 Report = Callable[[int, int], None]  # blocks done, of how many
-Shown = Callable[[str], None]  # the address of dask's dashboard
 
 
 class Task(NamedTuple):
@@ -85,18 +84,18 @@ def denoise_store(
     workers: int | None = None,
     force: bool = False,
     report: Report = lambda done, count: None,  # noqa: ARG005
-    shown: Shown = lambda address: None,  # noqa: ARG005
 ) -> Done:
     """Denoise a zarr store or a TIFF into a new store; what an earlier run of the same kind left is gone on with.
 
-    `report` is called as blocks are done, `shown` with the address of dask's dashboard if there is one.
+    `report` is called as blocks are done.
     """
     source, target = source.absolute(), location(target)  # workers may be elsewhere
     keep_apart([target], [source, *filter(Path.is_file, [Path(str(settings.prior))])])
     images = images_of(source)
     _check_target(target, force=force)
     folder = working_folder(target)
-    handle = _writing(target, claim, folder)
+    with explain_write_errors(target):
+        handle = claim(folder)
     if handle is None:
         raise OutputFileError(
             f"another run is writing the same output, or {folder} is somebody's own; wait for it, or choose another"
@@ -113,17 +112,17 @@ def denoise_store(
     try:
         if not journal.goes_on:
             _clear(folder, BEGUN, WORKING)
-            _writing(target, make_like, source, images, folder / BEGUN)
-            _writing(target, (folder / BEGUN).rename, working)  # there if and only if all of it is
+            with explain_write_errors(target):
+                make_like(source, images, folder / BEGUN)
+                (folder / BEGUN).rename(working)  # there if and only if all of it is
         tasks = [_task(source, working, image, settings, sigma, journal) for image in images]
         with pool_of(scheduler, workers, partial(warm_up, settings)) as pool:
-            if pool.dashboard:
-                shown(pool.dashboard)
             found = _run_all(pool, tasks, journal, report)
         for leftover in working.rglob("*.partial"):  # of writers that were killed
             leftover.unlink()
         _check_target(target, force=force)  # somebody may have put something there meanwhile
-        _writing(target, _put_in_place, folder, target)
+        with explain_write_errors(target):
+            _put_in_place(folder, target)
         finished = True
     except OutputFileError as error:
         raise OutputFileError(f"{error}; what is done is kept: run the same command again to go on") from error
@@ -146,39 +145,30 @@ def _task(source: Path, working: Path, image: Image, settings: Settings, sigma: 
     name, scale = image.levels[0], f"white of {image.levels[0]}"
     looks = settings.white is None or sigma is None
     if looks and scale not in journal.noted:
-        squares = _squares(source, image)
+        found_squares = _squares(source, image)
         given = None if sigma is None else np.array(sigma)
-        planes = squares if image.in_colour else _squares(source, image, by_channel=False)  # as in memory
+        planes = found_squares if image.in_colour else _squares(source, image, by_channel=False)  # as in memory
         white = full_scale_of_squares(planes, given, by_type) if settings.white is None else by_type
         sigmas = [sigma]
         if sigma is None:
-            reports = [noise_of_squares(found, "constant", "patch7", white) for found in squares]
+            reports = [noise_of_squares(found, "constant", "patch7", white) for found in found_squares]
             sigmas = [float(report.sigma.flat[0]) for report in reports]
         journal.note(**{scale: white, name: sigmas})
     found: dict[str, Any] = journal.noted if looks else {scale: by_type, name: [sigma]}
-    rules = () if settings.keep_outliers else _rules(source, image, found[scale])
+    rules, pixels = (), array.shape[-2] * array.shape[-1]
+    if not settings.keep_outliers:  # of every colour, or of all planes together, as in memory
+        own = _squares(source, image, places_of_rule, by_channel=image.in_colour)
+        rules = tuple(rule_of_squares(one, found[scale], pixels) for one in own)
     return Task(source, working, image, settings, found[scale], tuple(found[name]), rules)
 
 
-def _rules(source: Path, image: Image, white: float) -> tuple[Rule, ...]:
-    """By which hot and dead pixels are told: of every colour, or of all planes together, as in memory."""
-    shape, axis = open_node(source, image.levels[0]).shape, _channel_axis(image) if image.in_colour else None
-    pixels, found = shape[-2] * shape[-1], []
-    for c in range(1 if axis is None else shape[axis]):
-        planes = shape if axis is None else (*shape[:axis], *shape[axis + 1 :])
-        places = places_of_rule(planes)
-        if axis is not None:
-            places = [(*place[:axis], slice(c, c + 1), *place[axis:]) for place in places]
-        squares = [read(source, image.levels[0], place) for place in places]
-        found.append(rule_of_squares(squares, white, pixels))
-    return tuple(found)
-
-
-def _squares(source: Path, image: Image, *, by_channel: bool = True) -> list[list[np.ndarray[Any, Any]]]:
-    """Of every channel, or of all together, squares spread over all planes of it."""
+def _squares(
+    source: Path, image: Image, places: Callable[..., list[Places]] = squares, *, by_channel: bool = True
+) -> list[list[np.ndarray[Any, Any]]]:
+    """Of every channel, or of all together, what stands at these places of it."""
     shape, channel = open_node(source, image.levels[0]).shape, _channel_axis(image) if by_channel else None
     return [
-        [read(source, image.levels[0], places) for places in squares_of_channel(shape, channel, c)]
+        [read(source, image.levels[0], place) for place in squares_of_channel(shape, channel, c, places)]
         for c in range(1 if channel is None else shape[channel])
     ]
 
@@ -234,7 +224,8 @@ def write_block(task: Task, level: int, block: Block) -> None:
         wanted = [place.stop - place.start for place in block]
         pixels = shrink(read(task.target, larger, source_of(block, by, shape)), by, wanted)
     array = _writable(task.target, name)
-    _writing(task.target, array.__setitem__, block, pixels)
+    with explain_write_errors(task.target):
+        array[block] = pixels
 
 
 def _denoise(task: Task, block: Block) -> np.ndarray[Any, Any]:
@@ -317,13 +308,3 @@ def _clear(folder: Path, *names: str) -> None:
     """Remove stores in a folder of our own."""
     for name in names:
         shutil.rmtree(folder / name, ignore_errors=True)
-
-
-def _writing(target: Path, function: Callable[..., Result], *arguments: Any) -> Result:
-    """Call, and say in one line what the file system has against it."""
-    try:
-        return function(*arguments)
-    except OSError as error:
-        if isinstance(error, OutputFileError):
-            raise
-        raise OutputFileError(f"cannot write {target}: {error.strerror or error}") from error

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from numpy.typing import NDArray
@@ -13,13 +13,15 @@ from heatprior.errors import InvalidInputError
 from heatprior.noise.estimation import NoiseReport, estimate_noise
 
 
-def squares_of_channel(shape: Sequence[int], axis: int | None, channel: int) -> list[Places]:
+def squares_of_channel(
+    shape: Sequence[int], axis: int | None, channel: int, places: Callable[..., list[Places]] = squares
+) -> list[Places]:
     """Where to look in one channel of an image that may have an axis of channels."""
     if axis is None:
-        return squares(shape)
+        return places(shape)
     here = slice(channel, channel + 1)
-    alone = squares([1 if place == axis else length for place, length in enumerate(shape)])
-    return [(*places[:axis], here, *places[axis + 1 :]) for places in alone]
+    alone = places([1 if number == axis else length for number, length in enumerate(shape)])
+    return [(*place[:axis], here, *place[axis + 1 :]) for place in alone]
 
 
 def noise_of_squares(found: Sequence[NDArray[Any]], noise: str, prior: Any, white: float) -> NoiseReport:

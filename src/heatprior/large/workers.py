@@ -5,21 +5,19 @@ from __future__ import annotations
 import ctypes
 import json
 import os
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import partial
-from importlib.util import find_spec
 from logging import CRITICAL
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, NamedTuple
 
 from heatprior.errors import HeatpriorError, InvalidInputError, OutputFileError
+from heatprior.files import explain_write_errors
 
 AHEAD = 2  # blocks handed out for each thread of a worker: one to do, one to come
-ASK_AFTER = 1.0  # seconds
 TIMEOUT = 20  # seconds in which a scheduler must answer
 QUIETLY = {  # what dask's own processes do beside the work: on this machine they take it from the workers
     "distributed.worker.profile.enabled": False,
@@ -31,11 +29,10 @@ LARGEST_ON_HEAP = 2**25  # bytes of an array that is taken from the heap: the mo
 
 
 class Pool(NamedTuple):
-    """Takes tasks, says how many it can run at a time now, and the address of its dashboard."""
+    """Takes tasks, and says how many it can run at a time now: workers come and go."""
 
     submit: Callable[..., Any]  # function, arguments → a future, of dask or of the standard library
     width: Callable[[], int]
-    dashboard: str | None = None
 
 
 @contextmanager
@@ -60,12 +57,11 @@ def pool_of(scheduler: str | None, workers: int | None, warm_up: Callable[[], No
     cluster = None
     try:
         if scheduler is None:
-            shown_at = "127.0.0.1:0" if find_spec("bokeh") else None  # dask draws its dashboard with bokeh
             with config.set(QUIETLY):
                 cluster = LocalCluster(
                     n_workers=workers,
                     threads_per_worker=1,
-                    dashboard_address=shown_at,
+                    dashboard_address=None,
                     silence_logs=CRITICAL,  # what fails is told by its future; the rest is of connections as they close
                 )
         client = Client(cluster or scheduler, timeout=TIMEOUT)
@@ -74,27 +70,11 @@ def pool_of(scheduler: str | None, workers: int | None, warm_up: Callable[[], No
         raise InvalidInputError(f"cannot reach {where}: {' '.join(str(error).split())}") from error
     try:
         client.register_plugin(_make_plugin(warm_up))
-        dashboard = None
-        with suppress(KeyError):  # there is none
-            dashboard = client.dashboard_link or None
-        yield Pool(partial(client.submit, pure=False), _count_threads(client), dashboard)
+        yield Pool(partial(client.submit, pure=False), lambda: max(1, sum(client.nthreads().values())))
     finally:
         client.close()
         if cluster is not None:
             cluster.close()
-
-
-def _count_threads(client: Any) -> Callable[[], int]:
-    """The number of threads of a client's workers, asked for now and then: workers come and go."""
-    width, asked = 1, -ASK_AFTER
-
-    def count() -> int:
-        nonlocal width, asked
-        if time.monotonic() > asked + ASK_AFTER:
-            width, asked = max(1, sum(client.nthreads().values())), time.monotonic()
-        return width
-
-    return count
 
 
 def _make_plugin(warm_up: Callable[[], None]) -> Any:
@@ -177,10 +157,8 @@ class Journal:
 
     def __init__(self, path: Path, about: Mapping[str, Any], *, resume: bool) -> None:
         self._path, self._about = path, json.dumps(about, sort_keys=True)
-        try:
+        with explain_write_errors(path, "; choose another place"):
             self._file = path.open("a+", encoding="utf-8")
-        except OSError as error:
-            raise OutputFileError(f"cannot write {path}: {error.strerror or error}; choose another place") from error
         self._file.seek(0)
         lines = self._file.read().split("\n")[:-1]
         self.goes_on = resume and bool(lines) and lines[0] == self._about
@@ -207,11 +185,9 @@ class Journal:
         self._line(block)
 
     def _line(self, text: str) -> None:
-        try:
+        with explain_write_errors(self._path):
             self._file.write(f"{text}\n")
             self._file.flush()
-        except OSError as error:
-            raise OutputFileError(f"cannot write {self._path}: {error.strerror or error}") from error
 
     def close(self) -> None:
         """Close the file; it stays for the next run."""
