@@ -11,11 +11,12 @@ from typing import Any
 from heatprior import adapt, denoise
 from heatprior.arrays import FloatArray
 from heatprior.priors.protocol import DiffusedPrior, complete
-from heatprior.records import write_record
 from heatprior.restoration.pipeline import Pipeline
 
 ROOT = Path(__file__).parents[1]
 sys.path.append(str(ROOT))  # where the folder `paper` is
+from paper.records import write_record  # noqa: E402
+
 RECORDS = ROOT / "records"
 
 

@@ -32,7 +32,7 @@ from tqdm import tqdm
 from fuzz.laws import is_hidden
 from fuzz.places import store
 from fuzz.seeds import seeds_of
-from heatprior.records import write_record
+from paper.records import write_record
 
 tqdm.monitor_interval = 0  # which is a thread
 tqdm.set_lock(threading.RLock())  # its own is shared by processes, and a killed one may hold it

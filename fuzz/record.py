@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from fuzz.worker import Verdict
-from heatprior.records import running_commit, write_record
+from paper.records import running_commit, write_record
 
 
 class Tally:

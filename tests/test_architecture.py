@@ -27,7 +27,6 @@ MAY_IMPORT = {
     "version": set(),
     "noise_value": {"arrays", "display", "errors", "locks"},
     "store": BOTTOM | {"kinds"},
-    "records": BOTTOM,
     "images": BOTTOM,
     "kernels": {"arrays", "errors", "locks", "scipy_subset"},
     "border": BOTTOM | {"noise_value"},

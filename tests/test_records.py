@@ -1,6 +1,7 @@
 """A record says which code made it, wherever it is written, and on which processor."""
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -9,11 +10,11 @@ from pathlib import Path
 import pytest
 
 import heatprior
-from heatprior import records
-from heatprior.records import commit_of, processor, running_commit, write_record
+from paper import records
+from paper.records import commit_of, processor, running_commit, write_record
 
 needs_git = pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
-PACKAGE = Path(heatprior.__file__).parent
+PACKAGE = Path(records.__file__).parent
 
 
 def git(folder, *arguments):
@@ -70,14 +71,16 @@ def test_a_record_written_elsewhere_has_the_commit_of_the_package(tmp_path):
 
 @needs_git
 def test_of_an_installed_package_it_is_the_commit_of_the_script(checkout, tmp_path):
-    shutil.copytree(PACKAGE, tmp_path / "site" / "heatprior", ignore=shutil.ignore_patterns("__pycache__", "zoo"))
-    script = "from heatprior.records import running_commit\nprint(running_commit())\n"
+    (tmp_path / "site" / "paper").mkdir(parents=True)
+    shutil.copy(PACKAGE / "records.py", tmp_path / "site" / "paper")
+    script = "from paper.records import running_commit\nprint(running_commit())\n"
     (checkout / "script.py").write_text(script)
     git(checkout, "commit", "-q", "-a", "-m", "second")
+    path = os.pathsep.join([str(tmp_path / "site"), str(Path(heatprior.__file__).parents[1])])
     commands = {"script": [str(checkout / "script.py")], "none": ["-c", script]}
     said = {
         name: subprocess.run(
-            [sys.executable, *command], env={"PYTHONPATH": str(tmp_path / "site")}, capture_output=True, check=True
+            [sys.executable, *command], env={"PYTHONPATH": path}, capture_output=True, check=True
         ).stdout.decode()
         for name, command in commands.items()
     }

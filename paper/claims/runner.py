@@ -17,11 +17,11 @@ from heatprior import __version__
 from heatprior.errors import HeatpriorError
 from heatprior.files import make_folder
 from heatprior.pictures.figures import save_figure
-from heatprior.records import write_record
 from paper.claims.bench import Bench
 from paper.claims.item import Item, verdict
 from paper.claims.page import Record, write_page
 from paper.claims.plots import DPI
+from paper.records import write_record
 
 PAGE = "index.html"
 

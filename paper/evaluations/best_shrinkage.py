@@ -23,8 +23,8 @@ from heatprior.data.trials import psnr, with_noise
 from heatprior.priors.bands import Bands, image_of, to_spectrum
 from heatprior.priors.convolutional import Tiling
 from heatprior.priors.wavelet import WaveletBasis, daubechies
-from heatprior.records import write_record
 from paper import RECORDS, bsds500
+from paper.records import write_record
 
 SIDE = 128
 SHAPE = (SIDE, SIDE)

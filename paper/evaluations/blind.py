@@ -24,9 +24,9 @@ from PIL import Image
 from heatprior.arrays import FloatArray
 from heatprior.data.trials import psnr, with_noise
 from heatprior.images import read_grey
-from heatprior.records import running_commit, write_record
 from heatprior.restoration.denoising import Settings, denoise, plan
 from paper import RECORDS, bsds500
+from paper.records import running_commit, write_record
 
 WHITE_LEVELS = (15, 25, 50)  # of 255
 JPEG_LEVEL, JPEG_QUALITIES = 20, (100, 90, 75)

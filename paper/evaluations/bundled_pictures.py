@@ -18,9 +18,9 @@ from skimage.color import rgb2gray
 from heatprior import denoise
 from heatprior.arrays import FloatArray
 from heatprior.data.trials import psnr, with_noise
-from heatprior.records import write_record
 from paper import RECORDS, bsds500, load
 from paper.methods import split
+from paper.records import write_record
 
 NAMES = (
     *("camera", "coins", "moon", "clock", "retina", "cell", "page", "text", "brick", "grass", "gravel"),

@@ -19,9 +19,9 @@ from heatprior.arrays import FloatArray
 from heatprior.border.pixels import CHROMA, COLOUR
 from heatprior.data.trials import psnr, with_noise
 from heatprior.images import read_image
-from heatprior.records import write_record
 from paper import RECORDS, bsds500
 from paper.methods import split
+from paper.records import write_record
 
 CROP = slice(80, 240)
 SIGMAS = (10, 25, 50)  # of 255

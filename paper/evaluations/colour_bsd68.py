@@ -28,9 +28,9 @@ from heatprior.images import image_files, read_image
 from heatprior.noise_value import as_noise
 from heatprior.priors.gaussian_mixture import GaussianMixturePrior
 from heatprior.priors.mixture_step import step_of_mixture
-from heatprior.records import write_record
 from heatprior.restoration.pipeline import Pipeline
 from paper import RECORDS, bsds500
+from paper.records import write_record
 
 SIGMAS = (15, 25, 50)  # of 255
 CROP = slice(80, 240)

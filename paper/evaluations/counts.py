@@ -28,8 +28,8 @@ from heatprior.arrays import FloatArray
 from heatprior.data.trials import FIRST_SEED, psnr
 from heatprior.images import read_grey
 from heatprior.noise.stabilisation import split_line
-from heatprior.records import write_record
 from paper import RECORDS, bsds500
+from paper.records import write_record
 
 PEAKS = (1, 2, 5, 10, 20, 50, 100)
 CROP = (slice(30, 286), slice(30, 286))

@@ -30,8 +30,8 @@ import heatprior as hp
 from heatprior.data.trials import psnr, with_noise
 from heatprior.images import read_grey
 from heatprior.kernels.threads import products_in_one_thread
-from heatprior.records import write_record
 from paper import RECORDS, bsds500, load
+from paper.records import write_record
 
 sys.path.append(str(Path(__file__).parents[2] / "tests" / "deepinv_bridge"))
 from without_torchvision import import_deepinv

@@ -28,8 +28,8 @@ from heatprior.border.entry import enter
 from heatprior.border.pixels import in_unit_range
 from heatprior.images import read_grey
 from heatprior.noise.defects import STEPS, find_isolated, mend
-from heatprior.records import write_record
 from paper import RECORDS
+from paper.records import write_record
 from paper.weights.drawings import draw
 from paper.weights.noise_pictures import Pictures
 from paper.weights.picture_edits import as_bytes, read

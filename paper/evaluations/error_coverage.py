@@ -31,8 +31,8 @@ from heatprior.images import read_grey, read_image
 from heatprior.noise.profiles import NoiseProfile, StationaryNoise
 from heatprior.noise_value import NoiseSpectrum
 from heatprior.pictures.figures import save_figure
-from heatprior.records import running_commit, write_record
 from paper import RECORDS, bsds500
+from paper.records import running_commit, write_record
 
 RESULT = RECORDS / "error_coverage.json"
 UNFINISHED = RECORDS.parent / "out" / "error_coverage"

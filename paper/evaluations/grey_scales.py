@@ -23,9 +23,9 @@ from heatprior.arrays import FloatArray
 from heatprior.border.scale import full_scale
 from heatprior.data.trials import psnr, with_noise
 from heatprior.images import read_grey
-from heatprior.records import write_record
 from heatprior.restoration.denoising import denoise
 from paper import RECORDS, bsds500
+from paper.records import write_record
 
 CROP = slice(80, 240)
 SIGMA = 25 / 255

@@ -15,11 +15,11 @@ from matplotlib.figure import Figure
 
 from heatprior.pictures.figures import COLOURS, save_figure
 from heatprior.priors.bands import Shape
-from heatprior.records import write_record
 from paper import RECORDS
 from paper.claims.heat_cases import convolutional_examples, heat_defects, two_pixels
 from paper.claims.heat_defects import Defect
 from paper.claims.multiplied_out import MultipliedOut
+from paper.records import write_record
 
 SEED = 0
 SAMPLES = 1000

@@ -19,11 +19,11 @@ from skimage import transform as skimage_transform
 import heatprior as hp
 from heatprior.data.trials import psnr
 from heatprior.pictures.panels import Panel, draw_side_by_side
-from heatprior.records import write_record
 from heatprior.restoration.operators.convolution import motion_kernel
 from paper import RECORDS
 from paper.evaluations.inverse_trials import lines_seen, text_mask
 from paper.evaluations.tomography import projection_matrix
+from paper.records import write_record
 
 FOLDER = RECORDS.parent / "docs" / "inverse"
 RESULT = RECORDS / "inverse_gallery.json"

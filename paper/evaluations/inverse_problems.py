@@ -28,7 +28,6 @@ import numpy as np
 import heatprior as hp
 from heatprior.data.trials import psnr
 from heatprior.images import read_grey
-from heatprior.records import running_commit, write_record
 from heatprior.restoration.operators.measurement import undetermined_part
 from heatprior.restoration.plug_and_play import TRUST, TYPICAL, RestoringStep
 from paper import RECORDS
@@ -44,6 +43,7 @@ from paper.evaluations.inverse_trials import (
     folder,
     validation_images,
 )
+from paper.records import running_commit, write_record
 
 MARGIN = 16
 RESULT = RECORDS / "inverse_problems.json"

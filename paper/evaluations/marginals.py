@@ -16,11 +16,11 @@ from pathlib import Path
 import numpy as np
 from tqdm import tqdm
 
-from heatprior.records import write_record
 from paper import RECORDS
 from paper.claims.bench import Bench
 from paper.claims.marginals import each_discrepancy
 from paper.claims.published import KAPPAS, SIGMAS
+from paper.records import write_record
 
 SEED = 0
 PRIORS = ["patch7", "patch7-single", "denoise7", "patch15", "denoise15"]

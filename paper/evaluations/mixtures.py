@@ -20,10 +20,10 @@ from tqdm import tqdm
 from heatprior.arrays import FloatArray
 from heatprior.data.trials import FIRST_SEED, LEVELS
 from heatprior.priors.protocol import DiffusedPrior
-from heatprior.records import running_commit, write_record
 from heatprior.restoration.evaluation import Summary, evaluate, summarise
 from paper import RECORDS, bsds500, load
 from paper.methods import Recipe
+from paper.records import running_commit, write_record
 
 RESULT = RECORDS / "mixtures.json"
 ROWS = {

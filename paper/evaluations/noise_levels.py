@@ -21,8 +21,8 @@ from tqdm import tqdm
 from heatprior import estimate_sigma
 from heatprior.data.trials import FIRST_SEED, with_noise
 from heatprior.images import read_grey
-from heatprior.records import write_record
 from paper import RECORDS, bsds500, load
+from paper.records import write_record
 
 LEVELS = (5, 10, 15, 25, 50, 75, 100)  # 255 sigma
 NINETY = 1.645

@@ -16,11 +16,11 @@ import numpy as np
 from heatprior.arrays import FloatArray
 from heatprior.data.trials import LEVELS, psnr, with_noise
 from heatprior.images import read_grey
-from heatprior.records import write_record
 from heatprior.restoration.denoising import choose_prior
 from heatprior.restoration.pipeline import MOST_SCALES
 from paper import RECORDS, bsds500, load
 from paper.methods import split
+from paper.records import write_record
 
 SIDE = 256
 QUALITIES = ("fast", "default")

@@ -16,9 +16,9 @@ from heatprior import TrainingConfig
 from heatprior.data.datasets import PatchSource, read_images
 from heatprior.data.trials import LEVELS
 from heatprior.learning.training import Validation
-from heatprior.records import write_record
 from paper import RECORDS, bsds500
 from paper.learning.ipalm import PaperConfig
+from paper.records import write_record
 
 NO_END = 1_000_000
 RUNS = {

@@ -20,11 +20,11 @@ from skimage import transform as skimage_transform
 
 import heatprior as hp
 from heatprior.data.trials import psnr
-from heatprior.records import write_record
 from paper import RECORDS
 from paper.evaluations.ellipses import own_prior, random_ellipses
 from paper.evaluations.inverse_trials import lines_seen
 from paper.evaluations.tomography import projection_matrix
+from paper.records import write_record
 
 RESULT = RECORDS / "own_kind.json"
 SIGMA = 2.55 / 255  # of MRI

@@ -22,8 +22,8 @@ from heatprior import denoise
 from heatprior.arrays import FloatArray
 from heatprior.data.trials import FIRST_SEED, LEVELS, psnr, with_noise
 from heatprior.images import read_grey
-from heatprior.records import write_record
 from paper import RECORDS, bsds500
+from paper.records import write_record
 
 CROP = slice(80, 240)
 CHOSEN_ON = 4

@@ -19,8 +19,8 @@ from tqdm import tqdm
 from heatprior import denoise, estimate_noise, load
 from heatprior.data.trials import FIRST_SEED, psnr
 from heatprior.images import read_grey
-from heatprior.records import write_record
 from paper import RECORDS, bsds500
+from paper.records import write_record
 
 # Gain a, read noise b. The last two, in which one part hides the other, are hard: kept to show it.
 CAMERAS = (

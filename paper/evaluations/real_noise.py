@@ -29,8 +29,8 @@ from PIL import Image
 import heatprior as hp
 from heatprior.noise.decision import COLOUR, GREY
 from heatprior.noise.estimation import estimate_noise
-from heatprior.records import write_record
 from paper import RECORDS
+from paper.records import write_record
 from paper.weights.drawings import draw
 from paper.weights.noise_decision import Row, learn, measure
 from paper.weights.noise_pictures import Pair, Pictures

@@ -20,8 +20,8 @@ from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
 from heatprior.pictures.figures import COLOURS, save_figure
-from heatprior.records import write_record
 from paper import RECORDS
+from paper.records import write_record
 
 LEVEL = 25  # 255 sigma
 NETWORK = "FFDNet's architecture"

@@ -22,9 +22,9 @@ from PIL import Image, ImageDraw
 from heatprior.arrays import FloatArray
 from heatprior.data.trials import FIRST_SEED, with_noise
 from heatprior.images import read_grey
-from heatprior.records import write_record
 from heatprior.restoration.surprise import Surprise, surprise
 from paper import RECORDS, bsds500
+from paper.records import write_record
 
 RESULT = RECORDS / "surprise_roc.json"
 SIGMA = 25 / 255

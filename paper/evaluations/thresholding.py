@@ -20,8 +20,8 @@ from heatprior.images import read_grey
 from heatprior.kernels.patches import average, extract
 from heatprior.priors.patch import PatchPrior
 from heatprior.priors.protocol import denoise_once
-from heatprior.records import write_record
 from paper import RECORDS, bsds500, load_patch_prior
+from paper.records import write_record
 
 CROP = slice(80, 240)
 IMAGES = 8

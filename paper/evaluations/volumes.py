@@ -27,8 +27,8 @@ from skimage import restoration
 from heatprior import denoise
 from heatprior.arrays import FloatArray
 from heatprior.data.trials import psnr
-from heatprior.records import write_record
 from paper import RECORDS
+from paper.records import write_record
 
 LEVELS = (0.05, 0.1, 0.2)
 FIRST_SEED = 2000

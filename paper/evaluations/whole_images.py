@@ -18,9 +18,9 @@ from tqdm import tqdm
 
 from heatprior import denoise
 from heatprior.data.trials import FIRST_SEED, LEVELS
-from heatprior.records import running_commit, write_record
 from heatprior.restoration.evaluation import Summary, evaluate, summarise
 from paper import RECORDS, bsds500, load
+from paper.records import running_commit, write_record
 
 PRIORS = ("patch7", "conv", "wavelet-density", "wavelet")
 METHODS = {"eb": "one step", "hqs": "splitting"}

@@ -35,13 +35,13 @@ from heatprior.images import read_grey
 from heatprior.noise.profiles import NoiseProfile, StationaryNoise
 from heatprior.noise_value import NoiseSpectrum
 from heatprior.priors.protocol import StoredPrior
-from heatprior.records import write_record
 from heatprior.restoration import error_bars, predicted_psnr
 from heatprior.restoration.denoising import Settings
 from heatprior.restoration.error_bars import CORRELATED, Probed, probe_image
 from heatprior.store import PriorFile, read_prior_file, write_prior_file
 from paper import RECORDS, bsds500, load, prior_file
 from paper.evaluations.error_coverage import SHOWN, local_contrast, third_of
+from paper.records import write_record
 
 RESULT = RECORDS / "calibrate_errors.json"
 UNFINISHED = RECORDS.parent / "out" / "calibrate_errors"

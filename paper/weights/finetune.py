@@ -24,10 +24,10 @@ from heatprior.data.datasets import PatchSource, read_images
 from heatprior.data.trials import LEVELS, psnr, with_noise
 from heatprior.files import replacing
 from heatprior.images import read_grey
-from heatprior.records import write_record
 from paper import RECORDS, bsds500, load_patch_prior, prior_file
 from paper.learning.finetuning import SIGMAS, FineTuning, FineTuningConfig
 from paper.methods import METHODS
+from paper.records import write_record
 
 CROP = slice(80, 240)
 BETWEEN_SAVES = 60.0  # seconds

@@ -26,12 +26,12 @@ from heatprior.data.trials import LEVELS, psnr, with_noise
 from heatprior.images import read_grey
 from heatprior.priors.patch import PatchPrior
 from heatprior.priors.protocol import denoise_once
-from heatprior.records import write_record
 from paper import EXHIBITS, RECORDS, bsds500
 from paper.claims import potentials, samples
 from paper.claims.bench import Bench
 from paper.claims.published import SIGMAS
 from paper.learning.weight_refit import refit_weights
+from paper.records import write_record
 
 SEED = 3
 PRIORS = ["patch7"]

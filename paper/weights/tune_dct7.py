@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 
 from heatprior.data.datasets import PatchSource, read_images
-from heatprior.records import write_record
 from paper import RECORDS, bsds500
+from paper.records import write_record
 from paper.weights.handmade import dct_prior
 
 SEED = 0

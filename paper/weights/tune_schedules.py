@@ -22,9 +22,9 @@ from heatprior.arrays import FloatArray
 from heatprior.data.trials import LEVELS, psnr, with_noise
 from heatprior.images import read_grey
 from heatprior.priors.schedules import CARD_ENTRY
-from heatprior.records import write_record
 from paper import RECORDS, bsds500, load_patch_prior, prior_file
 from paper.methods import empirical_bayes
+from paper.records import write_record
 
 CROP = slice(80, 240)
 FIRST = (0.45, 0.3), (0.25, 0.05)  # levels and weights of the search's start, geometric between these

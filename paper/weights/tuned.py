@@ -36,11 +36,11 @@ from heatprior.data.datasets import PatchSource, read_images
 from heatprior.data.trials import FIRST_SEED, LEVELS, psnr, with_noise
 from heatprior.files import replacing
 from heatprior.images import read_grey
-from heatprior.records import write_record
 from heatprior.restoration.error_bars import CORRELATED
 from heatprior.version import __version__
 from heatprior.zoo import FOLDER
 from paper import RECORDS, bsds500
+from paper.records import write_record
 from paper.tuning.run import Tuning, TuningConfig
 from paper.weights.calibrate_errors import fit_tables
 

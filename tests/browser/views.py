@@ -17,7 +17,7 @@ from typing import Any
 from page_server import FLAGS, Server
 from steps import choose, paint, set_range, settled, until, wait_for_noise, wait_for_whole
 
-from heatprior.records import write_record
+from paper.records import write_record
 
 SERIOUS = ("serious", "critical")
 SCREENS = {"light": (1280, 800), "dark": (1280, 800), "small-light": (360, 740), "small-dark": (360, 740)}

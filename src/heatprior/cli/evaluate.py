@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -59,11 +60,11 @@ def evaluate(
     """
     from tqdm import tqdm
 
-    from heatprior import denoise, load
+    from heatprior import __version__, denoise, load
     from heatprior.data.datasets import folder_files
     from heatprior.data.trials import FIRST_SEED
     from heatprior.errors import HeatpriorError, InvalidInputError
-    from heatprior.records import write_record
+    from heatprior.files import replacing
     from heatprior.restoration.denoising import choose_prior
     from heatprior.restoration.evaluation import evaluate as measure
     from heatprior.restoration.evaluation import summarise
@@ -98,6 +99,7 @@ def evaluate(
     typer.echo(f"{count} of {len(found)} images of {images}, {prior}{schedule}, {threads} {word}")
     if output is not None:
         record = {
+            "version": __version__,
             "images": images.resolve().name,
             "count": count,
             "quality": quality,
@@ -108,7 +110,8 @@ def evaluate(
             "mean": [line._asdict() for line in summary],
             "each": [result._asdict() for result in results],
         }
-        write_record(output, record)
+        with replacing(output) as temporary:
+            temporary.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
         typer.echo(f"wrote {output}")
     if failures:
         raise typer.Exit(SOME_FAILED)

@@ -1,4 +1,7 @@
-"""Measured figures as JSON, with what made them: commit, time, Python, and the processor, on which speed depends."""
+"""Measured figures as JSON, with what made them: commit, time, Python, and the processor, on which speed depends.
+
+python -m paper.records records/bsd68-default.json    adds that to what `heatprior evaluate -o` wrote
+"""
 
 from __future__ import annotations
 
@@ -84,3 +87,8 @@ def processor() -> dict[str, Any]:
         "cpu_features": sorted(flag for flag in flags if flag.startswith(VECTOR_FEATURES)),
         **{name.lower(): os.environ[name] for name in OVERRIDES if name in os.environ},
     }
+
+
+if __name__ == "__main__":
+    for measured in map(Path, sys.argv[1:]):
+        write_record(measured, json.loads(measured.read_text(encoding="utf-8")))
