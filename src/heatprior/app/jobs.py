@@ -1,7 +1,7 @@
-"""Fair shares of the processor: long jobs take turns, tab by tab; quick looks go first, of each tab only the newest.
+"""Fair shares of the processor: long jobs take turns; quick looks go first, of each tab only the newest.
 
 A long job uses all cores while it has its turn, and hands it on between two bands of its image, so that each of ten
-tabs gets a tenth. Quick looks run beside it, on threads that it makes way for. Warnings of the library belong to the
+gets a tenth. Quick looks run beside it, on threads that it makes way for. Warnings of the library belong to the
 thread that caused them: a job reports its own.
 """
 
@@ -36,61 +36,49 @@ class SupersededError(Exception):
 
 
 class Turns:
-    """One holder at a time; of those that wait, the tab whose last turn is longest ago is next."""
+    """A line of jobs, of which the first has its turn; who hands it on may stand in line again."""
 
     def __init__(self) -> None:
         self._changed = Condition()
-        self._waiting: list[tuple[str, object]] = []  # tab, ticket
-        self._holder: object | None = None
+        self._line: list[object] = []  # tickets
         self._since = 0.0
-        self._last: dict[str, int] = {}  # number of the last turn of a tab
-        self._count = 0
 
-    def take(self, tab: str, is_cancelled: Callable[[], bool]) -> object:
+    def take(self, is_cancelled: Callable[[], bool]) -> object:
         """Wait for a turn; the ticket hands it on again."""
         ticket = object()
         with self._changed:
-            self._waiting.append((tab, ticket))
-            try:
-                while self._holder is not None or self._next() is not ticket:
-                    if is_cancelled():
-                        raise CancelledByUserError
-                    self._changed.wait(1.0)
-                if is_cancelled():
-                    raise CancelledByUserError
-                self._holder, self._since = ticket, time.monotonic()
-                self._count += 1
-                self._last[tab] = self._count
-            finally:
-                self._waiting.remove((tab, ticket))
+            self._line.append(ticket)
+            while self._line[0] is not ticket and not is_cancelled():
+                self._changed.wait(1.0)
+            if is_cancelled():
+                self._line.remove(ticket)
                 self._changed.notify_all()
+                raise CancelledByUserError
+            self._since = time.monotonic()
         return ticket
 
     def give(self, ticket: object) -> None:
-        """End the turn."""
+        """End the turn, if it has not ended."""
         with self._changed:
-            if self._holder is ticket:
-                self._holder = None
+            if ticket in self._line:
+                self._line.remove(ticket)
             self._changed.notify_all()
 
-    def is_due(self, tab: str) -> bool:
-        """Whether the holder, of this tab, has had its time while another tab waits."""
+    def is_due(self) -> bool:
+        """Whether the holder has had its time while another job waits."""
         with self._changed:
-            return time.monotonic() - self._since > SLICE and any(other != tab for other, _ in self._waiting)
+            return time.monotonic() - self._since > SLICE and len(self._line) > 1
 
     @property
     def waiting(self) -> int:
         """How many wait."""
         with self._changed:
-            return len(self._waiting)
+            return len(self._line[1:])
 
     def wake(self) -> None:
         """Let those that wait see that they are cancelled."""
         with self._changed:
             self._changed.notify_all()
-
-    def _next(self) -> object:
-        return min(self._waiting, key=lambda entry: self._last.get(entry[0], 0))[1]
 
 
 Look = Callable[[Callable[[], bool]], Any]  # its argument says whether a newer look of its tab waits
@@ -137,11 +125,11 @@ class QuickLooks:
 
 
 class LongJob:
-    """One piece of work in a thread of its own, which computes only while it is the turn of its tab."""
+    """One piece of work in a thread of its own, which computes only while it is its turn."""
 
-    def __init__(self, tab: str, work: Work, turns: Turns, explain: Callable[[str], str]) -> None:
+    def __init__(self, work: Work, turns: Turns, explain: Callable[[str], str]) -> None:
         self.number = secrets.token_urlsafe(8)
-        self.tab, self._work, self._turns, self._explain = tab, work, turns, explain
+        self._work, self._turns, self._explain = work, turns, explain
         self.state, self.fraction, self.error = "waiting", 0.0, ""
         self.outcome: dict[str, Any] = {}
         self.warnings: list[str] = []
@@ -187,7 +175,7 @@ class LongJob:
         step_back()
         try:
             with in_background(), collect_warnings() as self.warnings:
-                self._ticket = self._turns.take(self.tab, self._unwanted.is_set)
+                self._ticket = self._turns.take(self._unwanted.is_set)
                 self.state, self._begun = "running", time.monotonic()
                 self.outcome = self._work(self._progress)
             self.state, self.fraction = "done", 1.0
@@ -214,9 +202,9 @@ class LongJob:
         self.fraction = max(self.fraction, min(float(fraction), 1.0))
         if self._unwanted.is_set():
             raise CancelledByUserError
-        if self._turns.is_due(self.tab):
+        if self._turns.is_due():
             self._turns.give(self._ticket)
-            self._ticket = self._turns.take(self.tab, self._unwanted.is_set)
+            self._ticket = self._turns.take(self._unwanted.is_set)
 
 
 def end_all(jobs: list[LongJob], seconds: float = 5.0) -> None:

@@ -87,7 +87,7 @@ class Tab:
         """Start a job; jobs that have ended long ago are forgotten."""
         for number in [key for key, job in self.jobs.items() if job.is_finished][:-20]:
             del self.jobs[number]
-        job = LongJob(self.number, work, self._turns, lambda text: text.replace(str(picture.path), picture.name))
+        job = LongJob(work, self._turns, lambda text: text.replace(str(picture.path), picture.name))
         self.jobs[job.number] = job
         self._jobs_of.setdefault(picture.number, []).append(job)
         return job.start()
