@@ -159,7 +159,7 @@ def test_what_has_the_name_of_the_hidden_folder_is_not_touched(places, prior, wh
     for end in (".old", ".journal"):
         (places / f".out.zarr-heatprior{end}").write_text("precious")
     before = tree(places)
-    with pytest.raises(OutputFileError, match="is somebody's own"):
+    with pytest.raises(OutputFileError, match="was not made by heatprior"):
         denoise_store(places / "in.zarr", places / "out.zarr", Settings(prior=prior), SIGMA)
     assert tree(places) == before
 

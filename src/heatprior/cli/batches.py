@@ -180,7 +180,7 @@ def check_targets(todo: Plan, extras: Iterable[Path], protected: Iterable[Path],
     taken: set[Path] = set()
     for target in written:
         if (place := location(target)) in taken:
-            raise OutputFileError(f"{target} would be written twice, by inputs of the same name; denoise them apart")
+            raise OutputFileError(f"{target} would be written twice, by inputs of one name; denoise them separately")
         taken.add(place)
     existing = [target for target in written if os.path.lexists(target) and not target.is_dir() and not force]
     if len(existing) > 1:

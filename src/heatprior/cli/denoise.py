@@ -83,8 +83,8 @@ def denoise(
             metavar="KIND|FILE|GAIN,READ,BLACK",
             help="Noise to estimate: constant, affine (variance = a x + b), map, camera, or auto; or the noise "
             "profile of a camera (.json), saved by hp.NoiseProfile; or the value of one photon, the read noise and the "
-            "black level, in units of the file. With +outliers behind it (auto+outliers) hot and dead pixels are kept, "
-            "as for stars that are one pixel.",
+            "black level, in units of the file. Append +outliers (auto+outliers) to keep hot and dead pixels, such as "
+            "stars of one pixel.",
         ),
     ] = "auto",
     volume: Annotated[

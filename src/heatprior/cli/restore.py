@@ -193,7 +193,7 @@ def inpaint(
     *,
     mask: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="Image of the same size: pixels brighter than half are filled in."),
+        typer.Option(metavar="FILE", help="Image of the same size; pixels above half of its full scale are filled in."),
     ] = None,
     request: Request,
 ) -> None:

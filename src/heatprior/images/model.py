@@ -91,14 +91,14 @@ class ImageFile:
         count = self.pixels.ndim - (3 if self.colour else 2)
         names = self.stack_axes if len(self.stack_axes) == count else "Q" * count
         if count == 0:
-            raise InvalidInputError("it is a single image, no stack of slices; do without a volume")
+            raise InvalidInputError("it is a single image, not a stack of slices; denoise it as an image")
         wanted = next((one for one in ("ZT" if name == "ANY" else name) if one in names), None)
         if wanted is not None:
             return names.index(wanted)
         if set(names) <= {"Q", "I"} and count == 1:  # which nobody has named
             return 0
         known = ", ".join({"Z": "depth", "T": "time", "C": "channels"}.get(one, "unknown") for one in names)
-        raise InvalidInputError(f"the axes of its stack are {known}, and {name} is none of them; do without a volume")
+        raise InvalidInputError(f"the axes of its stack are {known}, and {name} is none of them; give another axis")
 
     @property
     def channel_axis(self) -> ChannelAxis:

@@ -98,7 +98,7 @@ def denoise_store(
         handle = claim(folder)
     if handle is None:
         raise OutputFileError(
-            f"another run is writing the same output, or {folder} is somebody's own; wait for it, or choose another"
+            f"another run is writing the same output, or {folder} was not made by heatprior; wait, or choose another"
         )
     working = folder / WORKING
     chosen = [settings.quality, str(settings.prior), settings.steps, sigma, settings.white, settings.keep_outliers]

@@ -98,7 +98,7 @@ def images_of(path: Path) -> list[Image]:
         levels = tuple(map(str, range(len(shapes_of_levels(source.shape)))))
         return [Image(levels, tuple(source.axes), source.in_colour)]
     if not is_store(path):
-        raise ImageFileError(f"cannot read {path}: it is no zarr array or group, and no TIFF")
+        raise ImageFileError(f"cannot read {path}: it is neither a zarr array or group nor a TIFF")
     found = list(_images_below(path, ""))
     if not found:
         raise ImageFileError(f"{path} holds no array (..., H, W) of {', '.join(map(str, WHITES))}")
@@ -294,12 +294,12 @@ def shrink(pixels: NDArray[Any], by: Sequence[int], wanted: Sequence[int]) -> ND
         return np.asarray(np.nanmean(cells, axis=axes), pixels.dtype)
 
 
-def shapes_of_levels(shape: tuple[int, ...], planar: int = 2) -> list[tuple[int, ...]]:
+def shapes_of_levels(shape: tuple[int, ...]) -> list[tuple[int, ...]]:
     """The shapes of the levels of a new image: half the rows and columns at every level."""
     shapes = [shape]
-    while max(shapes[-1][-planar:]) > SMALLEST:
+    while max(shapes[-1][-2:]) > SMALLEST:
         last = shapes[-1]
-        shapes.append((*last[:-planar], *(-(-length // 2) for length in last[-planar:])))
+        shapes.append((*last[:-2], *(-(-length // 2) for length in last[-2:])))
     return shapes
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -19,13 +18,14 @@ from heatprior.files import explain_write_errors
 
 AHEAD = 2  # blocks handed out for each thread of a worker: one to do, one to come
 TIMEOUT = 20  # seconds in which a scheduler must answer
-QUIETLY = {  # what dask's own processes do beside the work: on this machine they take it from the workers
+# Of processes on this machine: less of what dask does beside the work, and a heap that keeps freed memory. By a
+# threshold of dask's own, glibc would map, zero and unmap all arrays above 128 kB anew, which takes much of the time.
+CONFIGURATION = {
     "distributed.worker.profile.enabled": False,
     "distributed.admin.system-monitor.interval": "5s",
+    "distributed.nanny.pre-spawn-environ.MALLOC_TRIM_THRESHOLD_": 2**28,
+    "distributed.nanny.pre-spawn-environ.MALLOC_MMAP_THRESHOLD_": 2**25,  # bytes: the most that glibc allows
 }
-TRIM_THRESHOLD, MMAP_THRESHOLD = -1, -3  # M_TRIM_THRESHOLD and M_MMAP_THRESHOLD of malloc.h
-KEPT = 2**28  # bytes at the end of the heap
-LARGEST_ON_HEAP = 2**25  # bytes of an array that is taken from the heap: the most that glibc allows
 
 
 class Pool(NamedTuple):
@@ -57,7 +57,7 @@ def pool_of(scheduler: str | None, workers: int | None, warm_up: Callable[[], No
     cluster = None
     try:
         if scheduler is None:
-            with config.set(QUIETLY):
+            with config.set(CONFIGURATION):
                 cluster = LocalCluster(
                     n_workers=workers,
                     threads_per_worker=1,
@@ -79,6 +79,7 @@ def pool_of(scheduler: str | None, workers: int | None, warm_up: Callable[[], No
 
 def _make_plugin(warm_up: Callable[[], None]) -> Any:
     """A plugin that compiles in each worker before it gets a block, also in workers that join later."""
+    import zarr  # noqa: PLC0415
     from distributed import WorkerPlugin  # noqa: PLC0415
 
     class WarmUp(WorkerPlugin):
@@ -86,18 +87,10 @@ def _make_plugin(warm_up: Callable[[], None]) -> Any:
         idempotent = True
 
         def setup(self, worker: Any) -> None:  # noqa: ARG002
-            keep_freed_memory()
-            decode_in_one_thread()
+            zarr.config.set({"threading.max_workers": 1})  # to compress and decompress: there are other workers
             warm_up()
 
     return WarmUp()
-
-
-def decode_in_one_thread() -> None:
-    """Have zarr of this process compress and decompress in one thread, not one per core: there are other workers."""
-    import zarr  # noqa: PLC0415
-
-    zarr.config.set({"threading.max_workers": 1})
 
 
 def run(
@@ -132,20 +125,6 @@ def run(
         for future in waiting.values():
             future.cancel()
         raise
-
-
-def keep_freed_memory() -> None:
-    """Have glibc keep freed memory, as it does by default unless dask configures it; no effect elsewhere.
-
-    dask starts its workers with a trim threshold of their own, by which glibc no longer learns how large arrays are:
-    all that are larger than 128 kB are mapped, zeroed and unmapped anew, which takes much of the time of denoising.
-    """
-    try:
-        mallopt = ctypes.CDLL(None).mallopt
-    except (AttributeError, OSError, TypeError):  # no glibc; no symbols of the process itself on Windows
-        return
-    mallopt(TRIM_THRESHOLD, KEPT)
-    mallopt(MMAP_THRESHOLD, LARGEST_ON_HEAP)
 
 
 class Journal:
