@@ -53,15 +53,13 @@ def describe_filters(name: str) -> dict[str, Any]:
     prior = load_shown(name)
     order = _order(prior)
     facts = prior.facts()
-    shown = {key: str(facts[key]) for key in ("patch size", "filters", "components", "parameters") if key in facts}
     return {
         "name": name,
         "size": prior.size,
         "filters": np.round(prior.filters.matrix[order], 5).tolist(),
         "norms": np.round(prior.filters.norms[order], 5).tolist(),
         "count": prior.filters.count,
-        "reach": prior.experts.reach,
-        "facts": shown,
+        "facts": {key: str(facts[key]) for key in ("patch size", "parameters")},
     }
 
 

@@ -198,7 +198,6 @@ async def _open_picture(tab: Tab, number: str, path: Path) -> Response:
             "description": picture.image.describe(),
             "width": width,
             "height": height,
-            "colour": picture.image.colour,
             "frames": picture.frames,
             "values": int(picture.values.size),
             "target": name_result(picture.name, "denoised"),

@@ -47,8 +47,6 @@ def describe_noise(noise: FrameNoise, ends: tuple[float, float]) -> dict[str, An
         "doubts": list(noise.doubts),
         "sigma": sigma,
         "floor": FLOOR * report.white,
-        "fromPart": noise.from_part,
-        "models": list(report.models),
     }
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import math
-import zlib
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -12,12 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatprior.errors import ImageFileError
-from heatprior.images.decoding import CHUNK, check_padding, check_size
+from heatprior.images.decoding import check_padding, check_size
 from heatprior.images.model import ImageFile, Scale, check_type, find_missing
 
 GZIP = b"\x1f\x8b"
 EXPANSION = 1032  # of deflate
-WITH_HEADER = 16 + zlib.MAX_WBITS  # how zlib is told that data are those of gzip
 SHORTEST = 540  # bytes of the longer header without extensions
 LONGEST_REST = 1 << 20  # of what is behind a volume
 
@@ -83,21 +81,9 @@ def _read_content(path: Path) -> bytes:
 
 
 def _unpack(file: BinaryIO, most: int) -> bytes:
-    """The first bytes of a packed file, which may be packed in several parts, and padded with zeros."""
-    pieces, total, done = [], 0, False
-    inflater, data = zlib.decompressobj(WITH_HEADER), file.read(CHUNK)
-    while data and total < most:
-        pieces.append(inflater.decompress(data, most - total))
-        total += len(pieces[-1])
-        data, done = inflater.unconsumed_tail, inflater.eof
-        if done:
-            data = inflater.unused_data.lstrip(b"\0")
-            inflater = zlib.decompressobj(WITH_HEADER)
-        while not data and (more := file.read(CHUNK)):
-            data = more.lstrip(b"\0") if done else more
-    if total < most and not done:
-        raise ImageFileError("it is cut short; get a fresh copy")
-    return b"".join(pieces)
+    """The first bytes of a packed file."""
+    with gzip.GzipFile(fileobj=file) as packed:
+        return packed.read(most)
 
 
 def _header(content: bytes) -> Any:
