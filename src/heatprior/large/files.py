@@ -155,10 +155,10 @@ def _task(source: Path, working: Path, image: Image, settings: Settings, sigma: 
             sigmas = [float(report.sigma.flat[0]) for report in reports]
         journal.note(**{scale: white, name: sigmas})
     found: dict[str, Any] = journal.noted if looks else {scale: by_type, name: [sigma]}
-    rules, pixels = (), array.shape[-2] * array.shape[-1]
+    rules: tuple[Rule, ...] = ()
     if not settings.keep_outliers:  # of every colour, or of all planes together, as in memory
         own = _squares(source, image, places_of_rule, by_channel=image.in_colour)
-        rules = tuple(rule_of_squares(one, found[scale], pixels) for one in own)
+        rules = tuple(rule_of_squares(one, found[scale], array.shape[-2] * array.shape[-1]) for one in own)
     return Task(source, working, image, settings, found[scale], tuple(found[name]), rules)
 
 
