@@ -377,11 +377,4 @@ def announce_compiling() -> None:
     """Print once in a process that kernels are being compiled: the first run would otherwise seem to hang."""
     from heatprior.kernels.compiler import on_compiling
 
-    said: list[None] = []
-
-    def announce() -> None:
-        if not said:
-            said.append(None)
-            typer.echo(COMPILING, err=True)
-
-    on_compiling(announce)
+    on_compiling(cache(lambda: typer.echo(COMPILING, err=True)))

@@ -6,6 +6,7 @@ follows from where it lies (`Pipeline.reads`), and is cut out of the array, neve
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import pairwise
 from os import PathLike
 from typing import Any
@@ -26,7 +27,7 @@ from heatprior.border.pixels import (
     is_lazy,
     type_white,
 )
-from heatprior.border.scale import squares
+from heatprior.border.scale import Places, squares
 from heatprior.errors import InvalidInputError
 from heatprior.large.blocks import Levels, check_local, denoise_block, reads_of_block
 from heatprior.large.samples import full_scale_of_squares, noise_of_squares
@@ -160,17 +161,16 @@ def _blocks(
     return found
 
 
-def _squares(channels: da.Array) -> list[list[da.Array]]:
-    """Of every channel, squares spread over all planes of it."""
-    places = squares((*channels.shape[:-3], *channels.shape[-2:]))
-    return [[channels[..., c, :, :][place] for place in places] for c in range(channels.shape[-3])]
+def _squares(channels: da.Array, places: Callable[..., list[Places]] = squares) -> list[list[da.Array]]:
+    """Of every channel, what stands at these places of it: squares spread over all planes."""
+    where = places((*channels.shape[:-3], *channels.shape[-2:]))
+    return [[channels[..., c, :, :][place] for place in where] for c in range(channels.shape[-3])]
 
 
 def _rules(channels: da.Array, full: Any) -> list[Any]:
     """By which hot and dead pixels of every channel are told, delayed: from squares, as in memory."""
-    planes = [channels[..., c, :, :] for c in range(channels.shape[-3])]
-    places, pixels = places_of_rule(planes[0].shape), int(channels.shape[-2]) * int(channels.shape[-1])
-    return [delayed(rule_of_squares)([plane[place] for place in places], full, pixels) for plane in planes]
+    pixels = int(channels.shape[-2]) * int(channels.shape[-1])
+    return [delayed(rule_of_squares)(own, full, pixels) for own in _squares(channels, places_of_rule)]
 
 
 def _reports(channels: da.Array, noise: str, prior: Any, full: Any) -> Any:
