@@ -11,6 +11,7 @@ from typing import Any, cast
 import numpy as np
 
 from heatprior.app.pictures import OpenedPicture, encode_bmp, quantise
+from heatprior.app.work import within
 from heatprior.arrays import FloatArray
 from heatprior.border.pixels import in_unit_range
 from heatprior.border.scale import full_scale
@@ -39,13 +40,7 @@ def load_shown(name: str) -> PatchPrior:
 
 def parse_sigma(text: str) -> float:
     """A noise level, full scale being 1."""
-    try:
-        sigma = float(text)
-    except ValueError:
-        raise InvalidInputError(f"sigma is {text[:40]!r}; expected a number") from None
-    if not 0.0 <= sigma <= LARGEST_SIGMA:
-        raise InvalidInputError(f"sigma is {sigma:g}; expected 0 to {LARGEST_SIGMA:g}")
-    return sigma
+    return within({"sigma": text}, "sigma", 0.0, LARGEST_SIGMA, 0.0)
 
 
 def describe_filters(name: str) -> dict[str, Any]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 import shlex
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,7 @@ MASK = "mask.png"  # what a person painted, beside the picture in the temporary 
 WIDEST = 20.0  # pixels: standard deviation of a Gaussian blur
 LONGEST = 100.0  # pixels of a motion
 FACTORS = (2, 3, 4)
+DONE = {"deblur": "sharpened", "inpaint": "filled", "upscale": "enlarged"}  # in the names of results, by the task
 UNSURE = 1.0  # dB: predictions with a larger error are not shown
 REACH = 12  # pixels: that of two patches
 LITTLE = 0.1  # of their level: how much channels may differ and still be looked at with one
@@ -51,7 +52,7 @@ class Choice:
     @classmethod
     def read(cls, values: Mapping[str, Any]) -> Choice:
         """Parse what the page sent; raises InvalidInputError for what makes no sense."""
-        sigma, strength = _parse_level(values), _within(values, "strength", *STRENGTHS, 1.0)
+        sigma, strength = _parse_level(values), within(values, "strength", *STRENGTHS, 1.0)
         quality, kind = str(values.get("quality") or DEFAULT), str(values.get("noise") or "auto")
         find_preset(quality[:40])
         check_kind(kind[:40])
@@ -135,18 +136,18 @@ class Restoration:
     def read(cls, values: Mapping[str, Any]) -> Restoration:
         """Parse what the page sent; raises InvalidInputError for what makes no sense."""
         task, blur = str(values.get("task")), str(values.get("blur") or cls.blur)
-        if task not in TASKS:
-            raise InvalidInputError(f"the task is {task[:40]!r}; expected {', '.join(TASKS)}")
+        if task not in DONE:
+            raise InvalidInputError(f"the task is {task[:40]!r}; expected {', '.join(DONE)}")
         if blur not in ("gaussian", "motion"):
             raise InvalidInputError(f"the blur is {blur[:40]!r}; expected gaussian or motion")
-        factor = int(_within(values, "factor", min(FACTORS), max(FACTORS), cls.factor))
+        factor = int(within(values, "factor", min(FACTORS), max(FACTORS), cls.factor))
         return cls(
             task,
             _parse_level(values),
             blur,
-            _within(values, "width", 0.1, WIDEST, cls.width),
-            _within(values, "length", 1.0, LONGEST, cls.length),
-            _within(values, "degrees", -180.0, 360.0, cls.degrees),
+            within(values, "width", 0.1, WIDEST, cls.width),
+            within(values, "length", 1.0, LONGEST, cls.length),
+            within(values, "degrees", -180.0, 360.0, cls.degrees),
             factor if task == "upscale" else 1,
         )
 
@@ -156,18 +157,27 @@ class Restoration:
 
     def run(self, values: NDArray[Any], image: ImageFile, mask: Path, progress: Progress) -> NDArray[Any]:
         """As `heatprior deblur`, `inpaint` or `upscale` does it with the `values` of an image."""
-        known = {"channel_axis": image.channel_axis, "progress": progress}
-        return TASKS[self.task].run(self, values, mask, known)
+        known: dict[str, Any] = {"channel_axis": image.channel_axis, "progress": progress}
+        if self.task == "inpaint":
+            missing = read_grey(mask) > np.iinfo(np.uint8).max / 2 if mask.exists() else None
+            return fill_in(values, missing, self.sigma, **known)
+        operator: Blur | Downsample = Blur(self.kernel) if self.task == "deblur" else Downsample(self.factor)
+        return restore(values, operator, self.sigma, **known)
 
     def command(self, name: str) -> str:
         """The line that does the same in a shell."""
-        task = TASKS[self.task]
+        gaussian, motion = ["--gaussian", f"{self.width:g}"], ["--motion", f"{self.length:g},{self.degrees:g}"]
         sigma = [] if self.sigma is None else ["--sigma", repr(self.sigma)]
-        return shlex.join(["heatprior", self.task, name, "-o", self.target(name), *task.options(self), *sigma])
+        options = {
+            "deblur": gaussian if self.blur == "gaussian" else motion,
+            "inpaint": ["--mask", MASK],
+            "upscale": ["--factor", str(self.factor)],
+        }
+        return shlex.join(["heatprior", self.task, name, "-o", self.target(name), *options[self.task], *sigma])
 
     def target(self, name: str) -> str:
         """photo.png → photo-sharpened.png."""
-        return name_result(name, TASKS[self.task].done)
+        return name_result(name, DONE[self.task])
 
     def margin(self, step: int) -> int:
         """Reduced pixels around what is seen that a look needs: the reach of the blur, and of patches."""
@@ -190,40 +200,6 @@ class Restoration:
         return gaussian_kernel(self.width) if self.blur == "gaussian" else motion_kernel(self.length, self.degrees)
 
 
-class Task(NamedTuple):
-    """What is done to the pixels, the options of the command that does the same, and how its results are called."""
-
-    run: Callable[[Restoration, NDArray[Any], Path, Mapping[str, Any]], NDArray[Any]]
-    options: Callable[[Restoration], list[str]]
-    done: str
-
-
-def _deblur(wanted: Restoration, values: NDArray[Any], _: Path, known: Mapping[str, Any]) -> NDArray[Any]:
-    return restore(values, Blur(wanted.kernel), wanted.sigma, **known)
-
-
-def _inpaint(wanted: Restoration, values: NDArray[Any], mask: Path, known: Mapping[str, Any]) -> NDArray[Any]:
-    missing = read_grey(mask) > np.iinfo(np.uint8).max / 2 if mask.exists() else None
-    return fill_in(values, missing, wanted.sigma, **known)
-
-
-def _upscale(wanted: Restoration, values: NDArray[Any], _: Path, known: Mapping[str, Any]) -> NDArray[Any]:
-    return restore(values, Downsample(wanted.factor), wanted.sigma, **known)
-
-
-def _blur_options(wanted: Restoration) -> list[str]:
-    if wanted.blur == "gaussian":
-        return ["--gaussian", f"{wanted.width:g}"]
-    return ["--motion", f"{wanted.length:g},{wanted.degrees:g}"]
-
-
-TASKS = {
-    "deblur": Task(_deblur, _blur_options, "sharpened"),
-    "inpaint": Task(_inpaint, lambda _: ["--mask", MASK], "filled"),
-    "upscale": Task(_upscale, lambda wanted: ["--factor", str(wanted.factor)], "enlarged"),
-}
-
-
 def _parse_level(values: Mapping[str, Any]) -> float | None:
     sigma = parse_number(values, "sigma")
     if sigma is not None and not (math.isfinite(sigma) and sigma > 0):
@@ -231,7 +207,8 @@ def _parse_level(values: Mapping[str, Any]) -> float | None:
     return sigma
 
 
-def _within(values: Mapping[str, Any], name: str, low: float, high: float, usual: float) -> float:
+def within(values: Mapping[str, Any], name: str, low: float, high: float, usual: float) -> float:
+    """A number from what a page sent, `usual` if it sent none; refuses one that lies beyond its limits."""
     value = parse_number(values, name)
     if value is None:
         return usual
