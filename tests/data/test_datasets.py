@@ -138,10 +138,9 @@ def test_a_folder_gives_its_images_in_order_and_lists_what_it_skips(tmp_path):
     found = read_images(folder_files(folder), 3)
     assert [path.name for path in found.files] == ["00.png", "01.png", "colour.jpg", "float.npy"]
     assert [image.dtype.name for image in found.images] == ["uint8", "uint8", "uint8", "float64"]
-    assert [(file.path.name, file.reason.split(": ")[-1]) for file in found.skipped] == [
-        ("empty.png", "the file is empty; get a fresh copy"),
-        ("small.tif", "16×2 pixels"),
-    ]
+    empty, small = found.skipped
+    assert empty.endswith("empty.png: the file is empty; get a fresh copy")
+    assert small.endswith("small.tif is too small: 16×2 pixels")
 
 
 def test_a_folder_in_other_units_is_refused(tmp_path):
@@ -179,8 +178,7 @@ def test_a_float_image_beyond_the_range_is_skipped_and_told_unless_most_are(tmp_
         np.save(tmp_path / f"{1 + number}.npy", np.ones((9, 9), kind))
     found = read_images(folder_files(tmp_path), 3)
     assert len(found.images) == others
-    ((path, reason),) = found.skipped
-    assert path.name == "0.npy"
+    (reason,) = found.skipped
     assert "0.npy has values from 300 to 300; images of floats must lie in [0, 1]: rescale them" in reason
     for number in range(others + 1):
         np.save(tmp_path / f"{10 + number}.npy", np.full((9, 9), 300.0, np.float32))

@@ -15,7 +15,6 @@ from heatprior.errors import OutputFileError, TrainingError
 from heatprior.kinds import KINDS, trainable
 
 if TYPE_CHECKING:
-    from heatprior.data.datasets import SkippedFile
     from heatprior.learning.runs import Session
     from heatprior.learning.training import LogEntry, StepReport
 
@@ -184,9 +183,9 @@ def draw_run(session: Session) -> None:
     KINDS[training.config.kind].drawing()(training.prior(session.card), folder / training.config.picture)
 
 
-def report_skipped(skipped: Sequence[SkippedFile]) -> None:
+def report_skipped(skipped: Sequence[str]) -> None:
     """Files that could not be used, the first few by name."""
-    for file in skipped[:MOST_SKIPPED_SHOWN]:
-        typer.echo(f"skipped: {file.reason}", err=True)
+    for reason in skipped[:MOST_SKIPPED_SHOWN]:
+        typer.echo(f"skipped: {reason}", err=True)
     if len(skipped) > MOST_SKIPPED_SHOWN:
         typer.echo(f"skipped: {len(skipped) - MOST_SKIPPED_SHOWN} more files", err=True)

@@ -18,19 +18,12 @@ from heatprior.kernels.patches import cut_patches
 MOST_DEVIATIONS = 10.0  # by which noisy pixels may leave [0, 1]: Gaussian noise does not reach that far
 
 
-class SkippedFile(NamedTuple):
-    """A file that could not be used, and why."""
-
-    path: Path
-    reason: str
-
-
 class ImageSet(NamedTuple):
-    """Grey images, the files that they come from, and the files that could not be used."""
+    """Grey images, the files that they come from, and of the files that could not be used why, by name."""
 
     images: list[NDArray[Any]]
     files: list[Path]
-    skipped: list[SkippedFile]
+    skipped: list[str]
 
 
 def folder_files(folder: Path) -> list[Path]:
@@ -56,11 +49,10 @@ def read_images(files: Sequence[Path], size: int, sigma: float = 0.0) -> ImageSe
         try:
             image = read_grey(path)
         except ImageFileError as error:
-            usable.skipped.append(SkippedFile(path, str(error)))
+            usable.skipped.append(str(error))
             continue
         if min(image.shape) < size:
-            reason = f"{path} is too small: {image.shape[1]}×{image.shape[0]} pixels"
-            usable.skipped.append(SkippedFile(path, reason))
+            usable.skipped.append(f"{path} is too small: {image.shape[1]}×{image.shape[0]} pixels")
             continue
         try:
             _check_range(image, str(path), sigma)
@@ -68,11 +60,11 @@ def read_images(files: Sequence[Path], size: int, sigma: float = 0.0) -> ImageSe
             usable.files.append(path)
         except InvalidInputError as error:
             beyond.append(error)
-            usable.skipped.append(SkippedFile(path, str(error)))
+            usable.skipped.append(str(error))
     if len(beyond) > len(usable.images):
         raise beyond[0]
     if not usable.images:
-        first = f"; {usable.skipped[0].reason}" if usable.skipped else ""
+        first = f"; {usable.skipped[0]}" if usable.skipped else ""
         raise InvalidInputError(
             f"none of {len(files)} images can be used: at least one must be {size}×{size} pixels or larger{first}"
         )

@@ -166,7 +166,7 @@ def _squares(
     source: Path, image: Image, places: Callable[..., list[Places]] = squares, *, by_channel: bool = True
 ) -> list[list[np.ndarray[Any, Any]]]:
     """Of every channel, or of all together, what stands at these places of it."""
-    shape, channel = open_node(source, image.levels[0]).shape, _channel_axis(image) if by_channel else None
+    shape, channel = open_node(source, image.levels[0]).shape, image.channel_axis if by_channel else None
     return [
         [read(source, image.levels[0], place) for place in squares_of_channel(shape, channel, c, places)]
         for c in range(1 if channel is None else shape[channel])
@@ -199,9 +199,9 @@ def _left(task: Task, level: int, done: set[str]) -> Iterator[tuple[str, tuple[A
 
 def _starts(task: Task, level: int) -> tuple[list[range], tuple[int, ...]]:
     """Where blocks begin along each axis: of whole chunks or shards, of about as many pixels as AREA."""
-    array = _writable(task.target, task.image.levels[level])
+    array = open_node(task.target, task.image.levels[level], "r+")
     unit, shape = write_unit(array), array.shape
-    channel = _channel_axis(task.image) if task.image.in_colour else None
+    channel = task.image.channel_axis if task.image.in_colour else None
     lengths = [min(n, length) for n, length in zip(unit, shape, strict=True)]
     if channel is not None:
         lengths[channel] = shape[channel]
@@ -215,15 +215,15 @@ def _starts(task: Task, level: int) -> tuple[list[range], tuple[int, ...]]:
 def write_block(task: Task, level: int, block: Block) -> None:
     """What a worker does: one block of one level."""
     name = task.image.levels[level]
+    array = open_node(task.target, name, "r+")
     if level == 0:
         pixels = _denoise(task, block)
     else:
         larger = task.image.levels[level - 1]
-        shape = _writable(task.target, larger).shape
-        by = factors(shape, _writable(task.target, name).shape)
+        shape = open_node(task.target, larger).shape
+        by = factors(shape, array.shape)
         wanted = [place.stop - place.start for place in block]
         pixels = shrink(read(task.target, larger, source_of(block, by, shape)), by, wanted)
-    array = _writable(task.target, name)
     with explain_write_errors(task.target):
         array[block] = pixels
 
@@ -231,7 +231,7 @@ def write_block(task: Task, level: int, block: Block) -> None:
 def _denoise(task: Task, block: Block) -> np.ndarray[Any, Any]:
     """A block of the finest level."""
     array = open_node(task.source, task.image.levels[0])
-    settings, channel = task.settings, _channel_axis(task.image)
+    settings, channel = task.settings, task.image.channel_axis
     pipeline = _pipeline(settings, array.shape[-2:], array.dtype.kind == "f", task.image.in_colour)
     wanted = (block[-2], block[-1])
     crop = read(task.source, task.image.levels[0], (*block[:-2], *reads_of_block(pipeline, wanted)))
@@ -252,10 +252,6 @@ def _pipeline(settings: Settings, shape: tuple[int, int], is_float: bool, in_col
     return settings.pipeline(settings.find_prior(), shape, has_gaps=is_float, in_colour=in_colour)
 
 
-def _writable(path: Path, name: str) -> Any:
-    return open_node(path, name, "r+")
-
-
 def warm_up(settings: Settings) -> None:
     """Compile, or load from the cache, what the first block would otherwise wait for."""
     side = 256  # which holds some scales
@@ -263,10 +259,6 @@ def warm_up(settings: Settings) -> None:
     noisy = np.random.default_rng(0).normal(0.5, 0.1, (1, side, side)).astype(np.float32)
     with limit_threads(1):
         denoise_block(noisy, Levels(np.asarray(0.1)), pipeline, (slice(0, side), slice(0, side)), white=1.0)
-
-
-def _channel_axis(image: Image) -> int | None:
-    return image.axes.index("c") if image.axes and "c" in image.axes else None
 
 
 def _check_target(target: Path, *, force: bool) -> None:

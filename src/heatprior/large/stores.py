@@ -53,6 +53,11 @@ class Image(NamedTuple):
     axes: tuple[str, ...] | None
     in_colour: bool = False
 
+    @property
+    def channel_axis(self) -> int | None:
+        """Of channels, if the axes are named and it is among them."""
+        return self.axes.index("c") if self.axes and "c" in self.axes else None
+
 
 def is_store(path: Path) -> bool:
     """Whether `path` is a zarr array or group on disk."""

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from heatprior.data.datasets import ImageSet, PatchSource, SkippedFile, folder_files, read_images
+from heatprior.data.datasets import ImageSet, PatchSource, folder_files, read_images
 from heatprior.errors import InvalidInputError
 from heatprior.images import to_grey
 from heatprior.learning.training import MOST_IMAGES, TrainingSettings, Validation, choose_held_out
@@ -24,7 +24,7 @@ class Material(NamedTuple):
 
     source: PatchSource
     validation: Validation | None
-    skipped: list[SkippedFile]
+    skipped: list[str]
     description: str
 
 
