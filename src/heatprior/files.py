@@ -199,6 +199,15 @@ def _end(folder: Path, handle: int | None, name: str) -> None:
         folder.rmdir()
 
 
+def check_place(path: Path) -> None:
+    """Refuse, before any work, a path whose folder is not there, or cannot be written to."""
+    if not path.parent.is_dir():
+        what = "is a file" if path.parent.exists() else "does not exist"
+        raise OutputFileError(f"cannot write {path}: {path.parent} {what}; create the folder first")
+    if not os.access(path.parent, os.W_OK):
+        raise OutputFileError(f"cannot write {path}: the folder {path.parent} is not writable; choose another")
+
+
 def make_folder(folder: Path) -> None:
     """Create a folder, with those that it is in, unless it is there."""
     try:

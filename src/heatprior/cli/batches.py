@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_type_hints
 import typer
 
 from heatprior.errors import HeatpriorError, InvalidInputError, OutputFileError
-from heatprior.files import discard_unfinished, keep_apart, location, make_folder
+from heatprior.files import check_place, discard_unfinished, keep_apart, location, make_folder
 from heatprior.presets import PRESETS
 
 if TYPE_CHECKING:
@@ -203,11 +203,7 @@ def check_output(path: Path, *, force: bool) -> None:
     """Refuse at once, before any work, an output that could not be written at the end."""
     if path.is_dir():
         raise OutputFileError(f"cannot write {path}: it is a folder; give a file name inside it")
-    if not path.parent.is_dir():
-        what = "is a file" if path.parent.exists() else "does not exist"
-        raise OutputFileError(f"cannot write {path}: {path.parent} {what}; create the folder first")
-    if not os.access(path.parent, os.W_OK):
-        raise OutputFileError(f"cannot write {path}: the folder {path.parent} is not writable; choose another")
+    check_place(path)
     if os.path.lexists(path) and not force:
         raise OutputFileError(f"{path} exists already; choose another name or add --force to replace it")
 

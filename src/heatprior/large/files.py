@@ -20,7 +20,7 @@ import numpy as np
 from heatprior.border.pixels import type_white
 from heatprior.border.scale import Places, squares
 from heatprior.errors import ImageFileError, InvalidInputError, OutputFileError
-from heatprior.files import claim, explain_write_errors, keep_apart, location, release, working_folder
+from heatprior.files import check_place, claim, explain_write_errors, keep_apart, location, release, working_folder
 from heatprior.kernels.threads import limit_threads
 from heatprior.large.blocks import Levels, check_local, denoise_block, reads_of_block
 from heatprior.large.samples import full_scale_of_squares, noise_of_squares, squares_of_channel
@@ -263,10 +263,7 @@ def warm_up(settings: Settings) -> None:
 
 def _check_target(target: Path, *, force: bool) -> None:
     """Refuse what could not be written, and what may not be replaced: anything but a store of images, or nothing."""
-    if not target.parent.is_dir():
-        raise OutputFileError(f"cannot write {target}: {target.parent} does not exist; create the folder first")
-    if not os.access(target.parent, os.W_OK):
-        raise OutputFileError(f"cannot write {target}: the folder {target.parent} is not writable; choose another")
+    check_place(target)
     if target.suffix != ".zarr":
         raise InvalidInputError(f"{target} does not end in .zarr; stores are written as .zarr or .ome.zarr")
     if not os.path.lexists(target):
