@@ -48,7 +48,7 @@ Examples:
   heatprior deblur photo.png -o sharp.png --gaussian 1.6   also inpaint, upscale
   heatprior noise noisy.png          how much noise there is, and where
   heatprior app                      the same in the browser
-  heatprior evaluate photos          measure that on clean images
+  heatprior evaluate photos          measure denoising on clean images
   heatprior sample -o patches.png    draw patches from a prior
   heatprior show patch7 -o patch7.png  see its filters and potentials
   heatprior train photos -o mine     learn a prior from a folder of images

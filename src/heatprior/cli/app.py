@@ -11,8 +11,8 @@ EXAMPLES = {
     "app": """\b
 Examples:
   heatprior app                        opens the browser
-  heatprior app --no-browser           prints the URL, to be opened by hand
-  heatprior app --host 192.168.1.7     for others in the network: whoever has the URL can use it
+  heatprior app --no-browser           prints the URL instead
+  heatprior app --host 192.168.1.7     for others on the network; anyone with the URL can use it
 """
 }
 

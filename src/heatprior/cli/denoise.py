@@ -57,14 +57,14 @@ STORE_FILES = ("zarr.json", ".zgroup", ".zarray", ".zattrs")
 EXAMPLES = {
     "denoise": """\b
 Examples:
-  heatprior denoise photo.jpg                                         the noise is estimated: photo-denoised.jpg
+  heatprior denoise photo.jpg                                         estimates the noise; writes photo-denoised.jpg
   heatprior denoise noisy.png -o clean.png --sigma 25
-  heatprior denoise stack.tif -o clean.tif --sigma 120 --white 4095   a 12-bit camera in 16 bits
+  heatprior denoise stack.tif -o clean.tif --sigma 120 --white 4095   12 bits in a 16-bit file
   heatprior denoise scans -o clean --sigma 10 --compare               a folder, with pictures to look at
   heatprior denoise a.png b.jpg -o clean --quality fast               several times faster
   heatprior denoise photo.jpg -o clean.jpg --strength 0.7             remove less than what is found
   heatprior denoise image.npy -o clean.npy --sigma map.npy            a noise level for each pixel
-  heatprior denoise field.fits --noise 0.7,4.2,1000                   one photon, read noise and black level are known
+  heatprior denoise field.fits --noise 0.7,4.2,1000                   gain, read noise and black level are known
   heatprior denoise cells.tif -o clean.tif --error error.tif          an error bar for each pixel
   heatprior denoise stack.tif -o clean.tif --volume                   slices of a volume together; a film: --volume t
   heatprior denoise volume.ome.zarr -o clean.ome.zarr --workers 4     larger than memory
@@ -82,9 +82,9 @@ def denoise(
         typer.Option(
             metavar="KIND|FILE|GAIN,READ,BLACK",
             help="Noise to estimate: constant, affine (variance = a x + b), map, camera, or auto; or the noise "
-            "profile of a camera (.json), saved by hp.NoiseProfile; or the value of one photon, the read noise and the "
-            "black level, in units of the file. Append +outliers (auto+outliers) to keep hot and dead pixels, such as "
-            "stars of one pixel.",
+            "profile of a camera (.json), saved by hp.NoiseProfile; or the gain (grey levels per photon), the read "
+            "noise and the black level, in the units of the file. Append +outliers (auto+outliers) to keep hot and "
+            "dead pixels, such as stars of one pixel.",
         ),
     ] = "auto",
     volume: Annotated[

@@ -41,15 +41,15 @@ if TYPE_CHECKING:
 EXAMPLES = {
     "deblur": """\b
 Examples:
-  heatprior deblur photo.png -o sharp.png --gaussian 1.6          out of focus, a little
+  heatprior deblur photo.png -o sharp.png --gaussian 1.6          slightly out of focus
   heatprior deblur photo.png -o sharp.png --motion 15,30          15 pixels long, 30° up from the right
   heatprior deblur photo.jpg -o sharp.png --kernel psf.tif --sigma 2 --compare
 """,
     "inpaint": """\b
 Examples:
   heatprior inpaint photo.png --mask scratches.png -o whole.png      what is white in the mask is filled in
-  heatprior inpaint map.npy -o whole.npy                             so are NaN, and what a file calls missing
-  heatprior inpaint photo.png --mask text.png -o whole.png --sigma 5   and the noise of all others removed
+  heatprior inpaint map.npy -o whole.npy                             NaN, and pixels that the file declares missing
+  heatprior inpaint photo.png --mask text.png -o whole.png --sigma 5   and denoises all others
 """,
     "upscale": """\b
 Examples:

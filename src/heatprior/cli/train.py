@@ -79,14 +79,14 @@ def train(
     ] = None,
     checkpoint: Annotated[float, typer.Option(metavar="SECONDS", min=0, help="Time between checkpoints.")] = 30.0,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on from the last checkpoint, with the settings of the run.")
+        bool, typer.Option("--resume", help="Resume from the last checkpoint, with the settings of the run.")
     ] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace the run if it exists.")] = False,
 ) -> None:
     """Train a prior on images.
 
     The run folder holds the settings (config.json), a log (log.csv, loss.png), a checkpoint, and at the end the prior
-    (prior.safetensors, with a picture of it). Ctrl-C saves a checkpoint and exits; --resume goes on, bit-identically.
+    (prior.safetensors, with a picture of it). Ctrl-C saves a checkpoint and exits; --resume continues bit-identically.
     """
     from heatprior.learning.runs import PRIOR, Run, begin_run, interruptible, resume_run
 
