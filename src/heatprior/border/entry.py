@@ -102,16 +102,10 @@ class Entered(NamedTuple):
         warn_of_unlikely_units(values, self.pixels, self.full)
         shape = self.channels.shape
         is_map = values.shape[-2:] == shape[-2:] and shape[-2:] != (1, 1)
-        found: dict[Index, Noise] = {}
-        shared: Noise | None = None
-        for index in np.ndindex(shape[:-2]):
-            if values.ndim <= 2:  # the same for all
-                shared = shared or noise_of_levels(values, self.full, is_map=is_map)
-                found[index] = shared
-            else:
-                own = np.broadcast_to(values, (*shape[:-2], *values.shape[-2:]))[index]
-                found[index] = noise_of_levels(own, self.full, is_map=is_map)
-        return found
+        if values.ndim <= 2:  # the same for all
+            return dict.fromkeys(np.ndindex(shape[:-2]), noise_of_levels(values, self.full, is_map=is_map))
+        own = np.broadcast_to(values, (*shape[:-2], *values.shape[-2:]))
+        return {place: noise_of_levels(own[place], self.full, is_map=is_map) for place in np.ndindex(shape[:-2])}
 
 
 class Result:

@@ -128,21 +128,16 @@ def _unwrap_masked(image: np.ma.MaskedArray[Any, Any], channel_axis: ChannelAxis
     if not mask.any():
         inner = unwrap(data, channel_axis)
         return inner._replace(wrap=lambda result: np.ma.array(result, mask=mask))
-    if data.dtype.kind == "f":
-        return Held(np.where(mask, np.nan, data).astype(data.dtype), channel_axis, None, lambda r: _mask(r, mask))
-    wide = np.float32 if data.dtype.itemsize < 4 else np.float64
-    floats = np.where(mask, np.nan, data).astype(wide)
+    is_float = data.dtype.kind == "f"
+    wide = data.dtype if is_float else np.dtype(np.float32 if data.dtype.itemsize < 4 else np.float64)
 
     def mask_again(result: NDArray[Any]) -> Any:
-        limits = np.iinfo(data.dtype)
-        whole = np.rint(np.clip(np.nan_to_num(result), limits.min, limits.max)).astype(data.dtype)
-        return _mask(whole, mask)
+        if not is_float:
+            limits = np.iinfo(data.dtype)
+            result = np.rint(np.clip(np.nan_to_num(result), limits.min, limits.max)).astype(data.dtype)
+        return np.ma.array(result, mask=mask) if result.shape == mask.shape else result
 
-    return Held(floats, channel_axis, None, mask_again)
-
-
-def _mask(result: NDArray[Any], mask: NDArray[np.bool_]) -> Any:
-    return np.ma.array(result, mask=mask) if result.shape == mask.shape else result
+    return Held(np.where(mask, np.nan, data).astype(wide), channel_axis, None, mask_again)
 
 
 def is_lazy(image: object) -> bool:
