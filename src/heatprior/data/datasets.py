@@ -48,16 +48,13 @@ def read_images(files: Sequence[Path], size: int, sigma: float = 0.0) -> ImageSe
     for path in files:
         try:
             image = read_grey(path)
-        except ImageFileError as error:
-            usable.skipped.append(str(error))
-            continue
-        if min(image.shape) < size:
-            usable.skipped.append(f"{path} is too small: {image.shape[1]}×{image.shape[0]} pixels")
-            continue
-        try:
+            if min(image.shape) < size:
+                raise ImageFileError(f"{path} is too small: {image.shape[1]}×{image.shape[0]} pixels")
             _check_range(image, str(path), sigma)
             usable.images.append(image)
             usable.files.append(path)
+        except ImageFileError as error:
+            usable.skipped.append(str(error))
         except InvalidInputError as error:
             beyond.append(error)
             usable.skipped.append(str(error))
