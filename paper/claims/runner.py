@@ -16,11 +16,10 @@ from typing import Any
 from heatprior import __version__
 from heatprior.errors import HeatpriorError
 from heatprior.files import make_folder
-from heatprior.pictures.figures import save_figure
 from paper.claims.bench import Bench
 from paper.claims.item import Item, verdict
 from paper.claims.page import Record, write_page
-from paper.claims.plots import DPI
+from paper.claims.plots import DPI, save_diagram
 from paper.records import write_record
 
 PAGE = "index.html"
@@ -82,7 +81,7 @@ def _made(folder: Path, item: Item, key: Mapping[str, Any], bench: Bench) -> Rec
     pictures = []
     for picture in finding.pictures:
         name = f"{item.name}{picture.suffix}.png"
-        save_figure(picture.figure, folder / name, dpi=DPI)
+        save_diagram(picture.figure, folder / name, dpi=DPI)
         pictures.append({"file": name, "caption": picture.caption})
     record = {
         "item": item.name,

@@ -30,8 +30,8 @@ from heatprior.data.trials import FIRST_SEED, with_noise
 from heatprior.images import read_grey, read_image
 from heatprior.noise.profiles import NoiseProfile, StationaryNoise
 from heatprior.noise_value import NoiseSpectrum
-from heatprior.pictures.figures import save_figure
 from paper import RECORDS, bsds500
+from paper.claims.plots import save_diagram
 from paper.records import running_commit, write_record
 
 RESULT = RECORDS / "error_coverage.json"
@@ -195,7 +195,7 @@ def draw(rows: dict[str, Any]) -> None:
     whole.legend()
     parts.axhspan(82, 96, color="grey", alpha=0.15)
     parts.set(title="90 % intervals, by contrast", xticks=[1, 2, 3], xticklabels=["low", "middle", "high"])
-    save_figure(figure, PICTURE)
+    save_diagram(figure, PICTURE)
 
 
 def of_bsd68(path: Path, number: int, sigma: float, kind: str) -> Trial:

@@ -13,12 +13,13 @@ from pathlib import Path
 import numpy as np
 from matplotlib.figure import Figure
 
-from heatprior.pictures.figures import COLOURS, save_figure
+from heatprior.pictures.figures import COLOURS
 from heatprior.priors.bands import Shape
 from paper import RECORDS
 from paper.claims.heat_cases import convolutional_examples, heat_defects, two_pixels
 from paper.claims.heat_defects import Defect
 from paper.claims.multiplied_out import MultipliedOut
+from paper.claims.plots import save_diagram
 from paper.records import write_record
 
 SEED = 0
@@ -88,7 +89,7 @@ def draw(found: dict[str, list[Defect]], path: Path) -> None:
     for panel in (left, right):
         panel.grid(visible=True, color="0.9", linewidth=0.5)
     figure.legend(loc="outside lower center", ncols=2, fontsize=8, frameon=False)
-    save_figure(figure, path)
+    save_diagram(figure, path)
 
 
 if __name__ == "__main__":

@@ -19,8 +19,9 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
-from heatprior.pictures.figures import COLOURS, save_figure
+from heatprior.pictures.figures import COLOURS
 from paper import RECORDS
+from paper.claims.plots import save_diagram
 from paper.records import write_record
 
 LEVEL = 25  # 255 sigma
@@ -93,7 +94,7 @@ def main() -> None:
     for point in points:
         print(f"{point.name:36} {point.seconds_per_megapixel:8.3f} s/Mpx {point.psnr:7.2f} dB, {point.images} images")
     write_record(RECORDS / "speed_quality.json", {"level": LEVEL, "points": [point._asdict() for point in points]})
-    save_figure(figure(points), PICTURE)
+    save_diagram(figure(points), PICTURE)
     print(f"wrote {PICTURE}")
 
 

@@ -9,12 +9,11 @@ import pytest
 from matplotlib.figure import Figure
 
 import heatprior as hp
-from heatprior.pictures.figures import save_figure
 from paper.claims.bench import Bench
 from paper.claims.denoising_table import TABLE
 from paper.claims.item import Check, verdict
 from paper.claims.items import ITEMS, chosen
-from paper.claims.plots import DPI
+from paper.claims.plots import DPI, save_diagram
 
 TINY = {
     "filters7": {"patches": 3000, "filters": 3},
@@ -54,7 +53,7 @@ def test_an_item_says_what_it_found_and_shows_it(item, data: Path, tmp_path: Pat
     assert all(check.claim and check.measured for check in finding.checks)
     assert all(check.reason for check in finding.checks if check.holds is None)
     for number, picture in enumerate(finding.pictures):
-        save_figure(picture.figure, tmp_path / f"{number}.png", dpi=DPI)
+        save_diagram(picture.figure, tmp_path / f"{number}.png", dpi=DPI)
         assert_nothing_is_clipped(picture.figure)
         assert picture.caption
     for table in finding.tables:

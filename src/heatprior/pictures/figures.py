@@ -5,7 +5,6 @@ Figures are made as objects, without pyplot, so that drawing leaves no state beh
 
 from __future__ import annotations
 
-import io
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,6 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from PIL import Image
 
 from heatprior.errors import InvalidInputError
 from heatprior.files import replacing
@@ -25,30 +23,12 @@ PSNR = "psnr"  # prefix of the columns of the validation
 LONGEST_NAME = 20  # letters of a prior's name that fit into a title
 
 
-def save_figure(figure: Figure, path: Path, *, dpi: int = DOTS_PER_INCH, exact: bool = False) -> None:
-    """Write a figure, in the format that the name says, whole or not at all.
-
-    A PNG has 256 colours at most, which makes diagrams a quarter of the size, or with `exact` all of them.
-    """
+def save_figure(figure: Figure, path: Path, *, dpi: int = DOTS_PER_INCH) -> None:
+    """Write a figure, in the format that the name says, whole or not at all."""
     if path.suffix.lower() not in SUFFIXES:
         raise InvalidInputError(f"cannot draw {path}: pictures end in {', '.join(SUFFIXES)}; choose one of these")
     with replacing(path) as temporary:
-        if path.suffix.lower() == ".png":
-            _save_png(figure, temporary, dpi, exact)
-        else:
-            figure.savefig(temporary, format=path.suffix[1:].lower(), dpi=dpi)
-
-
-def _save_png(figure: Figure, path: Path, dpi: int, exact: bool) -> None:
-    drawn = io.BytesIO()
-    figure.savefig(drawn, format="png", dpi=dpi)
-    image = Image.open(drawn).convert("RGB")  # figures are opaque
-    pixels = np.asarray(image)
-    if (pixels == pixels[..., :1]).all():
-        image = image.convert("L")
-    elif not exact:
-        image = image.quantize(256, dither=Image.Dither.NONE)
-    image.save(path, "PNG", dpi=(dpi, dpi), optimize=not exact)
+        figure.savefig(temporary, format=path.suffix[1:].lower(), dpi=dpi)
 
 
 def axes_at(figure: Figure, left: float, top: float, width: float, height: float) -> Axes:

@@ -103,7 +103,7 @@ def draw_side_by_side(panels: Sequence[Panel], path: Path) -> None:
             axes.set_axis_off()
             axes.set_title(panel.title, fontsize=9, pad=4, parse_math=False)
         top += panel_height + TITLE
-    save_figure(figure, path, dpi=DPI, exact=True)
+    save_figure(figure, path, dpi=DPI)
 
 
 def _size(pixels: NDArray[Any]) -> tuple[int, int]:

@@ -1,4 +1,4 @@
-"""A PNG has no more colours than a diagram needs, unless it shows somebody's picture."""
+"""A diagram has no more colours than it needs; what a user has drawn has all."""
 
 import numpy as np
 import pytest
@@ -6,6 +6,7 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 from heatprior.pictures.figures import save_figure
+from paper.claims.plots import save_diagram
 
 
 def figure_of(pixels):
@@ -19,9 +20,9 @@ def figure_of(pixels):
 COLOURED = np.random.default_rng(0).integers(0, 256, (100, 100, 3), np.uint8)
 
 
-@pytest.mark.parametrize(("exact", "mode"), [(False, "P"), (True, "RGB")])
-def test_a_diagram_has_256_colours_and_a_picture_has_all(tmp_path, exact, mode):
-    save_figure(figure_of(COLOURED), tmp_path / "a.png", dpi=100, exact=exact)
+@pytest.mark.parametrize(("save", "mode", "exact"), [(save_diagram, "P", False), (save_figure, "RGBA", True)])
+def test_a_diagram_has_256_colours_and_a_picture_has_all(tmp_path, save, mode, exact):
+    save(figure_of(COLOURED), tmp_path / "a.png", dpi=100)
     with Image.open(tmp_path / "a.png") as image:
         assert image.mode == mode
         assert (image.size, round(image.info["dpi"][0])) == ((100, 100), 100)
@@ -29,7 +30,7 @@ def test_a_diagram_has_256_colours_and_a_picture_has_all(tmp_path, exact, mode):
 
 
 def test_what_is_grey_is_kept_to_the_bit(tmp_path):
-    save_figure(figure_of(COLOURED[..., 0]), tmp_path / "a.png", dpi=100)
+    save_diagram(figure_of(COLOURED[..., 0]), tmp_path / "a.png", dpi=100)
     figure_of(COLOURED[..., 0]).savefig(tmp_path / "b.png", dpi=100)
     with Image.open(tmp_path / "a.png") as image, Image.open(tmp_path / "b.png") as by_matplotlib:
         assert image.mode == "L"
