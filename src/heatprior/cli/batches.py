@@ -158,18 +158,6 @@ def error_path(job: Job, *, error: Path, inputs: Sequence[Path], output: Path | 
     return error / place.with_suffix(".tif")
 
 
-def skip_finished(todo: Plan) -> Plan:
-    """The plan without jobs whose target exists; leftovers of a killed process beside these are removed."""
-    keep_apart([job.target for job in todo.jobs], [job.source for job in todo.jobs])
-    left = []
-    for job in todo.jobs:
-        if os.path.lexists(job.target):
-            discard_unfinished(job.target)
-        else:
-            left.append(job)
-    return todo._replace(jobs=left)
-
-
 def check_targets(todo: Plan, extras: Iterable[Path], protected: Iterable[Path], *, force: bool) -> None:
     """Refuse outputs that meet inputs, that two inputs share, that exist (without `force`) or that cannot be written.
 
@@ -243,7 +231,11 @@ def prepare(
     """
     todo = plan_jobs(inputs, output, done)
     if force is False:
-        todo = skip_finished(todo)
+        keep_apart([job.target for job in todo.jobs], [job.source for job in todo.jobs])
+        for job in todo.jobs:
+            if os.path.lexists(job.target):
+                discard_unfinished(job.target)  # what a killed process left beside it
+        todo = todo._replace(jobs=[job for job in todo.jobs if not os.path.lexists(job.target)])
         if not todo.jobs and not todo.failures:
             typer.echo("nothing left to do: every output exists")
             raise typer.Exit

@@ -36,7 +36,6 @@ from heatprior.large.stores import (
     read,
     shrink,
     source_of,
-    write_unit,
 )
 from heatprior.large.workers import Journal, Pool, pool_of, run
 from heatprior.noise.defects import Rule, places_of_rule, rule_of_squares
@@ -200,7 +199,7 @@ def _left(task: Task, level: int, done: set[str]) -> Iterator[tuple[str, tuple[A
 def _starts(task: Task, level: int) -> tuple[list[range], tuple[int, ...]]:
     """Where blocks begin along each axis: of whole chunks or shards, of about as many pixels as AREA."""
     array = open_node(task.target, task.image.levels[level], "r+")
-    unit, shape = write_unit(array), array.shape
+    unit, shape = array.shards or array.chunks, array.shape
     channel = task.image.channel_axis if task.image.in_colour else None
     lengths = [min(n, length) for n, length in zip(unit, shape, strict=True)]
     if channel is not None:

@@ -199,11 +199,6 @@ def fingerprint(path: Path, images: list[Image]) -> dict[str, Any]:
     return {"source": str(path.absolute()), "metadata": json.dumps(files, sort_keys=True)}
 
 
-def write_unit(array: Any) -> tuple[int, ...]:
-    """The smallest unit that is written at a time: a shard, or a chunk."""
-    return tuple(int(n) for n in (array.shards or array.chunks))
-
-
 def read(path: Path, name: str, index: tuple[slice, ...]) -> np.ndarray[Any, Any]:
     """Read pixels of an array; errors of codecs become one line that says where."""
     array = open_node(path, name)
