@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from heatprior.kernels.short_filters import weighted_sums, weighted_sums_plain
+from heatprior.kernels.patches import weighted_sums, weighted_sums_plain
 
 RNG = np.random.default_rng(0)
 

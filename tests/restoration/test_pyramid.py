@@ -116,7 +116,7 @@ def test_pieces_of_a_colour_have_the_bits_of_the_whole(is_map):
     for wanted in ((slice(150, 170), slice(20, 50)), (slice(0, 30), slice(600, 643))):
         here = pipeline.reads(wanted)
         assert planes[0][here].size < planes[0].size
-        found = pipeline.denoise_planes([plane[here] for plane in planes], [noise_in(levels, here)] * 3, wanted)
+        found = pipeline.denoise_planes([plane[here] for plane in planes], [noise_in(levels, here)] * 3, wanted=wanted)
         for one, other in zip(found, whole, strict=True):
             np.testing.assert_allclose(one, other[wanted], atol=1e-6 if is_map else 0.0)  # as above
     alone = pipeline.denoise(planes[1], noise_in(levels, everything(shape)))

@@ -16,6 +16,7 @@ are added in order, so that results are bit-identical for any number of threads.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -168,9 +169,24 @@ def part_of(progress: Progress | None, number: int, count: int) -> Progress | No
     return span_of(progress, number / count, (number + 1) / count)
 
 
+@dataclass(frozen=True)
+class _Span:
+    """The progress of a part of a job, from `start` to `end`."""
+
+    progress: Progress
+    start: float
+    end: float
+
+    def __call__(self, fraction: float) -> None:
+        self.progress(self.start + (self.end - self.start) * fraction)
+
+
 def span_of(progress: Progress | None, start: float, end: float) -> Progress | None:
-    """The progress of a part of a job, from start to end."""
-    return None if progress is None else lambda fraction: progress(start + (end - start) * fraction)
+    """The progress of a part of a job, from start to end; of a part of a part one call, not two."""
+    if isinstance(progress, _Span):
+        whole, first, length = progress.progress, progress.start, progress.end - progress.start
+        return _Span(whole, first + length * start, first + length * end)
+    return None if progress is None else _Span(progress, start, end)
 
 
 def extract(image: FloatArray, size: int, grid: Grid = EVERY) -> FloatArray:
@@ -216,3 +232,40 @@ def _cut(buffer, corners, widths, symmetries, size, patches):
                 if symmetries[n] & 4:
                     i, j = j, i
                 patches[row * size + column, n] = buffer[corners[n] + i * widths[n] + j]
+
+
+# Sums over a few neighbours, weighted. The terms of a pixel are added one by one, in the order of the weights, and not
+# reassociated: so a piece of an array has the bits of the whole, which products of matrices do not promise.
+
+
+def weighted_sums_plain(values: FloatArray, weights: FloatArray, step: int = 1) -> FloatArray:
+    """The twin: Σ_ab weights_ab values_{step·i + a, j + b}, (H, W) → ((H − A) // step + 1, W − B + 1)."""
+    height, width = weights.shape
+    rows, columns = (len(values) - height) // step + 1, values.shape[1] - width + 1
+    total = np.zeros((rows, columns), values.dtype)
+    for a in range(height):
+        for b in range(width):
+            total += weights[a, b] * values[a : a + (rows - 1) * step + 1 : step, b : b + columns]
+    return total
+
+
+def weighted_sums(values: FloatArray, weights: FloatArray, step: int = 1) -> FloatArray:
+    """The kernel of `weighted_sums_plain`, in float32."""
+    height, width = weights.shape
+    shape = ((len(values) - height) // step + 1, values.shape[1] - width + 1)
+    total = np.zeros(shape, np.float32)
+    _add_weighted(np.ascontiguousarray(values, np.float32), np.asarray(weights, np.float32), step, total)
+    return total
+
+
+@kernel
+def _add_weighted(values, weights, step, total):
+    """One row of the result at a time, which stays in the cache."""
+    for i in range(total.shape[0]):
+        row = total[i]
+        for a in range(weights.shape[0]):
+            source = values[step * i + a]
+            for b in range(weights.shape[1]):
+                weight = weights[a, b]
+                for j in range(row.shape[0]):
+                    row[j] += weight * source[j + b]

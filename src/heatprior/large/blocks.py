@@ -92,7 +92,7 @@ def denoise_block(
         for group in entered.groups():
             own = {(*group.image, c): noises[_place(group, c, in_colour=in_colour)] for c in group.channels}
             planes, of_planes = entered.planes(group, whole=False), entered.noises_of_planes(group, own)
-            result.leave(group, pipeline.denoise_planes(planes, of_planes, wanted))
+            result.leave(group, pipeline.denoise_planes(planes, of_planes, wanted=wanted))
     clean = result.image()
     return clean if in_colour else np.moveaxis(clean, 0, -3)
 

@@ -82,6 +82,10 @@ class PoissonGaussian:
         counts = (np.asarray(image, np.float64) - self.black) / self.gain
         return np.asarray(2.0 * np.sqrt(np.maximum(counts + SHIFT + self._read_counts**2, 0.0)))
 
+    def stabilised_range(self, white: float) -> float:
+        """Of stabilised values: from black to white."""
+        return float(np.ptp(self.stabilise(np.array([self.black, white]))))
+
     def unstabilise(self, stabilised: FloatArray) -> FloatArray:
         """The image black + gain · λ whose stabilised values have this mean: the exact unbiased inverse.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from os import PathLike
@@ -133,11 +133,6 @@ class Plan(NamedTuple):
     axes: tuple[int, ...] | None = None  # of the image, in their order in what has entered, if that is a volume
 
     @property
-    def card(self) -> Mapping[str, Any]:
-        """Of the prior."""
-        return self.prior.card
-
-    @property
     def unchanged(self) -> set[Index]:
         """The channels in which no noise was found: they stay as they are, bit by bit."""
         places = np.ndindex(self.entered.channels.shape[:-2])
@@ -171,13 +166,21 @@ class Plan(NamedTuple):
         """What has entered denoised, or another of the same shape, with the same noise."""
         if self.counts:
             return self._denoise_counts(entered, progress)
-        volumes = self._volumes(entered)
-        denoiser, result, unchanged = self._denoiser(self.prior), Result(entered), self.unchanged
+        preset, volumes, unchanged = PRESETS[self.settings.quality], self._volumes(entered), self.unchanged
+        pipelines, result = self._pipelines(self.prior), Result(entered)
         for number, groups in enumerate(volumes):
             planes = [entered.planes(group, whole=len(groups) == 1) for group in groups]
             if not unchanged.issuperset((*groups[0].image, c) for c in groups[0].channels):
                 noises = [self.noises_of_planes(group) for group in groups]
-                planes = self._denoise_slices(planes, noises, denoiser, part_of(progress, number, len(volumes)))
+                part = part_of(progress, number, len(volumes))
+                if len(groups) > 1:
+                    planes = self._denoise_slices(planes, noises, part)
+                elif preset.adapts:
+                    from heatprior.restoration.evidence import denoise_by_evidence  # noqa: PLC0415 (only for the best)
+
+                    planes = [denoise_by_evidence(planes[0], noises[0], self.prior, self._denoiser, part)]
+                else:
+                    planes = [pipelines(planes[0][0].shape).denoise_planes(planes[0], noises[0], part)]
             for group, stack in zip(groups, planes, strict=True):
                 result.leave(group, stack)
         image = result.image()
@@ -195,21 +198,12 @@ class Plan(NamedTuple):
         return list(volumes.values())
 
     def _denoise_slices(
-        self,
-        planes: list[list[FloatArray]],
-        noises: list[list[Noise]],
-        denoiser: Denoiser,
-        progress: Progress | None,
+        self, planes: list[list[FloatArray]], noises: list[list[Noise]], progress: Progress | None
     ) -> list[list[FloatArray]]:
-        """An image, or the slices of a volume, whose planes are volumes by themselves."""
-        preset = PRESETS[self.settings.quality]
-        if len(planes) == 1 and preset.adapts:
-            from heatprior.restoration.evidence import denoise_by_evidence  # noqa: PLC0415 (only for the best quality)
-
-            return [denoise_by_evidence(planes[0], noises[0], self.prior, self._denoiser, progress)]
-        if len(planes) == 1:
-            return [denoiser(planes[0], noises[0], progress=progress)]
+        """The slices of a volume, whose planes are volumes by themselves."""
         from heatprior.restoration.volumes import denoise_volume, levels_of_slices  # noqa: PLC0415 (only for volumes)
+
+        preset, denoiser = PRESETS[self.settings.quality], self._denoiser(self.prior)
 
         def denoise_plane(plane: FloatArray, noise: Noise) -> FloatArray:
             return denoiser([plane], [noise])[0]
@@ -239,7 +233,7 @@ class Plan(NamedTuple):
             stabilised[place] = own.stabilise(channels[place])
             sigma[place] = own.sigma_of_stabilised(without_gaps(np.asarray(channels[place], np.float32)))
         white, axis = self.settings.white, None if entered.channel_axis is None else -3
-        full = None if white is None else max(_stabilised_full_scale(own, white) for own in self.counts.values())
+        full = None if white is None else max(own.stabilised_range(white) for own in self.counts.values())
         inner = enter(stabilised[..., 0, :, :] if axis is None else stabilised, channel_axis=axis, white=full)
         sigma *= self.settings.strength
         noises = {place: noise_of_levels(sigma[place], inner.full, is_map=True) for place in self.counts}
@@ -253,18 +247,18 @@ class Plan(NamedTuple):
             result.leave(group, inverse.planes(group))
         return result.image()
 
-    def _denoiser(self, prior: Prior) -> Denoiser:
-        """What denoises the planes of a colour by this prior."""
+    def _pipelines(self, prior: Prior) -> Callable[[tuple[int, ...]], Pipeline]:
+        """What denoises planes of a shape by this prior."""
+        return cache(lambda shape: self.settings.pipeline(prior, shape, correlated=self.profile is not None))
 
-        @cache
-        def pipeline(shape: tuple[int, int]) -> Pipeline:
-            return self.settings.pipeline(prior, shape, correlated=self.profile is not None)
+    def _denoiser(self, prior: Prior) -> Denoiser:
+        """The same for planes of any shape."""
+        pipelines = self._pipelines(prior)
 
         def denoise_planes(
             planes: Sequence[FloatArray], noises: Sequence[Noise], progress: Progress | None = None
         ) -> list[FloatArray]:
-            height, width = planes[0].shape
-            return pipeline((height, width)).denoise_planes(planes, noises, progress=progress)
+            return pipelines(planes[0].shape).denoise_planes(planes, noises, progress)
 
         return denoise_planes
 
@@ -480,12 +474,6 @@ def _found_counts(entered: Entered, report: NoiseReport) -> dict[Index, PoissonG
     found = {place: channel.counts for place, channel in zip(places, report.channels, strict=True)}
     own = {place: counts.scale(report.white) for place in _colours(entered) if (counts := found[place]) is not None}
     return own if len(own) == len(_colours(entered)) else {}
-
-
-def _stabilised_full_scale(counts: PoissonGaussian, white: float) -> float:
-    """Of stabilised values: from black to white."""
-    black, top = counts.stabilise(np.array([counts.black, white]))
-    return float(top - black)
 
 
 def _noise_of_counts(entered: Entered, place: Index, counts: PoissonGaussian) -> Noise:

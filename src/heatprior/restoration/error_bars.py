@@ -229,11 +229,11 @@ def denoise_with_error(
     """As `denoise`, which it runs twice."""
     done = probe_image(image, sigma, settings, progress)
     made, entered, full = done.plan, done.plan.entered, done.plan.entered.full
-    calibration = read_calibration(made.card, table_name(made))
+    calibration = read_calibration(made.prior.card, table_name(made))
     variance = calibration.variance(done.variance / full**2, done.levels / full)
     error = np.empty(done.noisy.shape, np.float32)
     as_channels(error, entered.channel_axis)[...] = np.where(done.found.drawn == 0.0, 0.0, full * np.sqrt(variance))
-    parts, table = done.ingredients(), read_risk_table(made.card, table_name(made))
+    parts, table = done.ingredients(), read_risk_table(made.prior.card, table_name(made))
     levels, (excess, doubt) = done.levels[..., : parts.known.shape[-3], :, :], _errors_of_noise(made.report)
     quality = predict_psnr(parts, levels, full, table=table, excess=excess, doubt=doubt, alike=done.alike)
     dtype = entered.result_dtype

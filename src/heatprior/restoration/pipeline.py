@@ -284,14 +284,14 @@ class Pipeline:
 
         Without `wanted` it is the whole image that is here: then one without a single pixel is refused.
         """
-        return self.denoise_planes([image], [as_noise(noise)], wanted, progress)[0]
+        return self.denoise_planes([image], [as_noise(noise)], progress, wanted)[0]
 
     def denoise_planes(
         self,
         planes: Sequence[FloatArray],
         noises: Sequence[Noise],
-        wanted: Window | None = None,
         progress: Progress | None = None,
+        wanted: Window | None = None,
     ) -> list[FloatArray]:
         """The same of the planes of a colour: its brightness, and its differences beside that."""
         check_holds_a_patch(self.shape, self.prior)
@@ -332,32 +332,19 @@ class Pipeline:
         coarsest = len(self.scales) - 1
         for number in range(coarsest, -1, -1):
             begin = 0.0 if number == coarsest else COARSE_PART ** (number + 1)
-            own, beside = span_of(progress, begin, COARSE_PART**number), guides[number] if guides else None
-            results.insert(0, self._denoise_scale(number, images.pop(), noises.pop(), needs, results, beside, own))
+            part, guide = span_of(progress, begin, COARSE_PART**number), guides[number] if guides else None
+            scale, need, own, noise = self.scales[number], needs[number], images.pop(), noises.pop()
+            last = between = None
+            if results:  # of the next coarser scale
+                half, known, card = self.scales[number + 1].shape, needs[number + 1].merged, self.prior.card
+                last = Merging(scale.shape, half, crossover_on(card, noise), results[0], known)
+                between = self._merging_between(number)
+                if between is not None and (crossover := crossover_between(card, noise)) is not None:
+                    between = last._replace(crossover=crossover)
+            read = shift(scale.reads(need.fine, between), need.noisy)
+            fine = scale.denoise(own[read], cut_noise(noise, read), need.fine, between, part, guide)
+            results.insert(0, fine if last is None else last.merge(fine, need.fine, need.merged))
         return results
-
-    def _denoise_scale(
-        self,
-        number: int,
-        image: FloatArray,
-        noise: Noise,
-        needs: list[Needs],
-        coarser: list[FloatArray],
-        guide: FloatArray | None,
-        progress: Progress | None,
-    ) -> FloatArray:
-        """The result of a scale, merged with that of the next coarser one if there is any."""
-        scale, need = self.scales[number], needs[number]
-        last = between = None
-        if coarser:
-            half, known, card = self.scales[number + 1].shape, needs[number + 1].merged, self.prior.card
-            last = Merging(scale.shape, half, crossover_on(card, noise), coarser[0], known)
-            between = self._merging_between(number)
-            if between is not None and (crossover := crossover_between(card, noise)) is not None:
-                between = last._replace(crossover=crossover)
-        read = shift(scale.reads(need.fine, between), need.noisy)
-        fine = scale.denoise(image[read], cut_noise(noise, read), need.fine, between, progress, guide)
-        return fine if last is None else last.merge(fine, need.fine, need.merged)
 
 
 def noise_of_step(schedules: Schedules, step: int, noise: Noise) -> Noise:

@@ -25,7 +25,7 @@ import numpy as np
 from heatprior.arrays import FloatArray, IntArray
 from heatprior.border.gaps import Window
 from heatprior.errors import InvalidInputError
-from heatprior.kernels.short_filters import weighted_sums
+from heatprior.kernels.patches import weighted_sums
 from heatprior.kernels.threads import for_each
 from heatprior.noise_value import Noise
 from heatprior.priors.schedules import TableOverSigma, read_table
@@ -69,16 +69,22 @@ def read_crossovers(card: Mapping[str, Any], entry: str = CARD_ENTRY) -> TableOv
 
 def crossover_on(card: Mapping[str, Any], noise: Noise) -> Crossover:
     """The crossover for noise that is of this level in the fine image; for a map, at its middle level."""
-    return _crossover_at(read_crossovers(card), noise) or Crossover()
+    return _crossover_at(crossover_table(card), noise)
 
 
 def crossover_between(card: Mapping[str, Any], noise: Noise) -> Crossover | None:
     """The same for the merging after every step but the last; None if there is none."""
-    return _crossover_at(read_crossovers(card, BETWEEN), noise)
+    table = read_crossovers(card, BETWEEN)
+    return None if table is None else _crossover_at(table, noise)
 
 
-def _crossover_at(table: TableOverSigma | None, noise: Noise) -> Crossover | None:
-    return None if table is None else Crossover(*map(float, table.at(sqrt(noise.lowest * noise.highest))))
+def crossover_table(card: Mapping[str, Any]) -> TableOverSigma:
+    """The crossover after the last step over sigma: that of the card, or the default one."""
+    return read_crossovers(card) or TableOverSigma((1.0,), tuple((value,) for value in Crossover()))
+
+
+def _crossover_at(table: TableOverSigma, noise: Noise) -> Crossover:
+    return Crossover(*map(float, table.at(sqrt(noise.lowest * noise.highest))))
 
 
 def _root_raised_cosine() -> FloatArray:
