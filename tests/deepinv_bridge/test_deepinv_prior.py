@@ -1,4 +1,4 @@
-"""g, its gradient and its prox, each against an oracle that knows none of our formulas."""
+"""g and its gradient, each against an oracle that knows none of our formulas; the prox of deepinv finds its minimum."""
 
 import pytest
 import torch
@@ -36,25 +36,8 @@ def test_fn_of_a_patch_is_minus_its_log_density():
     torch.testing.assert_close(found, -torch.tensor(prior.log_prob(x.numpy().reshape(2, 9), 0.2)))
 
 
-@pytest.mark.parametrize("gamma", [0.001, 0.01, 0.1])
-@pytest.mark.parametrize("sigma", [0.0, 0.1])
-def test_the_prox_of_a_wavelet_prior_is_stationary_and_no_other_point_is_better(gamma, sigma):
-    g, x = hd.Prior(ht.from_prior(PRIORS["wavelet"])), images(1, 1, 8, 8)
-    found = g.prox(x, sigma, gamma=gamma)
-    torch.testing.assert_close(gamma * g.grad(found, sigma) + found - x, torch.zeros_like(x), rtol=0, atol=1e-10)
-
-    def objective(u):
-        return float(gamma * g.fn(u, sigma) + 0.5 * (u - x).square().sum())
-
-    generator = torch.Generator().manual_seed(1)
-    for scale in (1e-4, 1e-2, 0.1, 1.0):
-        for start in (found, x):
-            other = start + scale * torch.randn(x.shape, generator=generator, dtype=x.dtype)
-            assert objective(other) > objective(found) - 1e-12
-    assert objective(x) >= objective(found)
-
-
-def test_other_priors_have_the_prox_of_deepinv():
-    g, x = hd.Prior(ht.from_prior(PRIORS["patch"])), images(1, 1, 6, 6)
+@pytest.mark.parametrize("name", ["patch", "wavelet"])
+def test_the_prox_of_deepinv_is_stationary(name):
+    g, x = hd.Prior(ht.from_prior(PRIORS[name])), images(1, 1, 8, 8)
     found = g.prox(x, 0.3, gamma=1e-3, stepsize_inter=0.5, max_iter_inter=500, tol_inter=1e-10)
     torch.testing.assert_close(1e-3 * g.grad(found, 0.3) + found - x, torch.zeros_like(x), rtol=0, atol=1e-7)

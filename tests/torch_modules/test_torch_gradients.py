@@ -5,8 +5,7 @@ import torch
 from bridges import SMALL, WAVELETS, module_of
 from torch.autograd import gradcheck, gradgradcheck
 
-from heatprior.kernels.patches import Grid
-from heatprior.torch.denoising import Crossovers, SplittingSchedule
+from heatprior.priors.schedules import Schedules, TableOverSigma
 
 EVERY = {name: SMALL[name] for name in ("three filters on 2×2", "two shapes at three contrasts")} | {
     "Haar": WAVELETS["Haar"]
@@ -73,9 +72,9 @@ def test_gradients_through_grids_of_patches_and_two_scales(name, monkeypatch):
     monkeypatch.setattr("heatprior.torch.denoising.LEAST_SIDE", 1)  # small images: a Jacobian is soon large
     monkeypatch.setattr("heatprior.torch.module.MOST_SCALES", 2)
     module, _, _ = setting(SMALL[name])
-    module.schedule = SplittingSchedule((0.0,), ((1.0,), (0.5,)), ((0.3,), (0.1,)), (Grid(2, 1), Grid(2, 0)))
-    module.crossovers = Crossovers((-2.0, -1.0), (0.4, 0.7), (0.1, 0.2), (1.0, 1.0))
-    module.between = Crossovers((-2.0, -1.0), (0.3, 0.5), (0.1, 0.2), (0.6, 0.9))
+    module.schedules = Schedules((1.0,), ((1.0, 0.5),), ((0.3, 0.1),), (2, 2))
+    module.crossovers = TableOverSigma((0.14, 0.37), ((0.4, 0.7), (0.1, 0.2), (1.0, 1.0)))
+    module.between = TableOverSigma((0.14, 0.37), ((0.3, 0.5), (0.1, 0.2), (0.6, 0.9)))
     generator = torch.Generator().manual_seed(2)
     x = torch.rand(1, 1, 5, 4, generator=generator, dtype=torch.float64, requires_grad=True)
     sigma = (0.1 + 0.2 * torch.rand(1, 1, 5, 4, generator=generator, dtype=torch.float64)).requires_grad_()

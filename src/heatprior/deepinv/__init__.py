@@ -131,17 +131,6 @@ class Prior(deepinv.optim.Prior):
             scores = sum_changes(self.prior.score, images, levels[:, None, None], self.prior.size)
         return -torch.einsum("dc,bdhw->bchw", colour_matrix(x), scores.unflatten(0, x.shape[:2]))
 
-    def prox(self, x: Tensor, sigma: float | Tensor, *args: Any, gamma: float = 1.0, **kwargs: Any) -> Tensor:
-        """argmin_u gamma g(u) + ½ ‖u − x‖².
-
-        Of a wavelet prior on grey images of one noise level, coefficient by coefficient, to the last digits. Otherwise
-        there is no closed form, and deepinv's own iteration is what you get, with its arguments.
-        """
-        level = as_levels(sigma, x)
-        is_grey_of_one_level = x.shape[1] != 3 and level.numel() == 1
-        found = self.prior.prox(x, float(level), float(gamma)) if is_grey_of_one_level else None
-        return super().prox(x, sigma, *args, gamma=gamma, **kwargs) if found is None else found
-
     def _mix(self, x: Tensor, sigma: float | Tensor) -> tuple[Tensor, Tensor]:
         check_images(x, self.prior.size)
         return mix(x, as_levels(sigma, x))

@@ -5,29 +5,26 @@ As restoration/denoising.py, in tensor operations.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from math import log, pi
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import numpy as np
 import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor
 
 from heatprior.border.pixels import COLOUR
-from heatprior.kernels.patches import EVERY, Grid
+from heatprior.kernels.patches import EVERY
 from heatprior.priors.schedules import LEAST_SIGMA, Schedules, TableOverSigma
 from heatprior.restoration.pipeline import FARTHEST, LEAST_SIDE
 from heatprior.restoration.pyramid import (
-    BETWEEN,
     CROSSOVER_REACH,
     HALF,
     NOISE_FACTOR,
     PERIOD,
     TAPS,
     TWICE,
-    Crossover,
-    read_crossovers,
 )
 
 HALVING, DOUBLING = TAPS.tolist(), TWICE.tolist()  # no arrays, which torch.compile does not take for constants
@@ -38,30 +35,14 @@ Crossing = Callable[[Tensor], tuple[Tensor, Tensor, Tensor]]  # noise levels →
 Changes = Callable[..., Tensor]  # images (N, H, W), their noise levels, patches, maybe guides → changes of a step
 
 
-class SplittingSchedule(NamedTuple):
-    """Noise levels over sigma and weights of the noisy image, (steps, m) each, at logarithms of sigma (m,); patches."""
-
-    logarithms: tuple[float, ...]
-    levels: tuple[tuple[float, ...], ...]
-    weights: tuple[tuple[float, ...], ...]
-    grids: tuple[Grid, ...]
-
-    @classmethod
-    def of(cls, schedules: Schedules) -> SplittingSchedule:
-        """The schedule of a prior of the library."""
-        levels, weights = (tuple(zip(*values, strict=True)) for values in (schedules.levels, schedules.weights))
-        grids = tuple(map(schedules.grid, range(schedules.steps)))
-        return cls(tuple(np.log(schedules.sigmas).tolist()), levels, weights, grids)
-
-
 class Recipe(NamedTuple):
     """Steps at falling levels, or one at that of the noise; at how many scales at most, of patches of which side."""
 
-    schedule: SplittingSchedule | None
+    schedules: Schedules | None
     scales: int
     size: int
-    crossovers: Crossovers
-    between: Crossovers | None
+    crossovers: TableOverSigma
+    between: TableOverSigma | None
     is_guided: bool  # differences of colour are denoised beside the brightness
 
 
@@ -78,16 +59,17 @@ def denoise_images(changes: Changes, x: Tensor, levels: Tensor, recipe: Recipe) 
         levels = levels.expand(*x.shape[:2], -1, -1)
 
     def at_one_scale(noisy: Tensor, sigma: Tensor, between: Between | None, guide: Tensor | None) -> Tensor:
-        if recipe.schedule is None:
+        if recipe.schedules is None:
             return noisy + changes(noisy, sigma, EVERY, *(() if guide is None else (guide,)))
-        return split(changes, noisy, sigma, recipe.schedule, recipe.size - 1, between, guide)
+        return split(changes, noisy, sigma, recipe.schedules, recipe.size - 1, between, guide)
 
     scales = scales_of(x.shape[-2], x.shape[-1], recipe.scales, recipe.size)
-    parts = recipe.crossovers.at, None if recipe.between is None else recipe.between.at
+    crossing = partial(cross_at, recipe.crossovers)
+    between_steps = None if recipe.between is None else partial(cross_at, recipe.between)
 
     def at_all_scales(noisy: Tensor, levels: Tensor, guides: Sequence[Tensor]) -> list[Tensor]:
         own = [guide.repeat_interleave(noisy.shape[1], 0) for guide in guides]
-        return at_scales(at_one_scale, noisy.flatten(0, 1), levels.flatten(0, 1), scales, *parts, own)
+        return at_scales(at_one_scale, noisy.flatten(0, 1), levels.flatten(0, 1), scales, crossing, between_steps, own)
 
     if is_colour and recipe.is_guided:
         brightness = at_all_scales(x[:, :1], levels[:, :1], ())
@@ -102,7 +84,7 @@ def split(
     changes: Changes,
     noisy: Tensor,
     sigma: Tensor,
-    schedule: SplittingSchedule,
+    schedules: Schedules,
     margin: int,
     between: Between | None = None,
     guide: Tensor | None = None,
@@ -120,12 +102,14 @@ def split(
     if sigma.shape[-2:] != (1, 1):
         sigma = F.pad(sigma, border, mode="reflect")
     x, beside = noisy, () if guide is None else (F.pad(guide, border, mode="reflect"),)
-    for step, (levels, weights, grid) in enumerate(zip(schedule.levels, schedule.weights, schedule.grids, strict=True)):
+    for step in range(schedules.steps):
+        levels, weights = ([row[step] for row in rows] for rows in (schedules.levels, schedules.weights))
         if step and between is not None:
             inside = x[:, down : down + height, across : across + width]
             x = F.pad(between(inside), border, mode="reflect")
-        clean = x + changes(x, interpolate(sigma, schedule.logarithms, levels) * sigma, grid, *beside)
-        x = torch.lerp(clean, noisy, interpolate(sigma, schedule.logarithms, weights))
+        level = interpolate(sigma, schedules.sigmas, levels) * sigma
+        clean = x + changes(x, level, schedules.grid(step), *beside)
+        x = torch.lerp(clean, noisy, interpolate(sigma, schedules.sigmas, weights))
         x = torch.maximum(torch.minimum(x, noisy + FARTHEST * sigma), noisy - FARTHEST * sigma)
     return x[:, down : down + height, across : across + width]
 
@@ -135,42 +119,17 @@ def split(
 # places.
 
 
-class Crossovers(NamedTuple):
-    """The edge, width and height of transitions, (m,) each, at logarithms of sigma (m,): see `Crossover`."""
-
-    logarithms: tuple[float, ...]
-    edges: tuple[float, ...]
-    widths: tuple[float, ...]
-    heights: tuple[float, ...]
-
-    @classmethod
-    def on(cls, card: Mapping[str, Any]) -> Crossovers:
-        """The crossovers on a prior's card; the default one without."""
-        return cls._of(read_crossovers(card) or TableOverSigma((1.0,), tuple((value,) for value in Crossover())))
-
-    @classmethod
-    def between(cls, card: Mapping[str, Any]) -> Crossovers | None:
-        """The same for the merging after every step but the last, if there is any."""
-        table = read_crossovers(card, BETWEEN)
-        return None if table is None else cls._of(table)
-
-    @classmethod
-    def _of(cls, table: TableOverSigma) -> Crossovers:
-        return cls(tuple(map(log, table.sigmas)), *table.columns)
-
-    def at(self, sigma: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Edge, width and height for noise of these levels; of a map, for its middle one."""
-        levels = sigma.clamp_min(LEAST_SIGMA).flatten(1)
-        middle = (levels.amin(1) * levels.amax(1)).sqrt()[:, None, None]
-        edge, width, height = (
-            interpolate(middle, self.logarithms, values) for values in (self.edges, self.widths, self.heights)
-        )
-        return edge, width, height
+def cross_at(table: TableOverSigma, sigma: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Edge, width and height of a crossover for noise of these levels; of a map, for its middle one."""
+    levels = sigma.clamp_min(LEAST_SIGMA).flatten(1)
+    middle = (levels.amin(1) * levels.amax(1)).sqrt()[:, None, None]
+    edge, width, height = (interpolate(middle, table.sigmas, column) for column in table.columns)
+    return edge, width, height
 
 
-def interpolate(sigma: Tensor, logarithms: tuple[float, ...], values: tuple[float, ...]) -> Tensor:
-    """A column of a table over sigma, given at nodes of log sigma, at each sigma: with a gradient in it."""
-    place = sigma.clamp_min(LEAST_SIGMA).log()
+def interpolate(sigma: Tensor, sigmas: Sequence[float], values: Sequence[float]) -> Tensor:
+    """A column of a table over sigma at each sigma, as `schedules.interpolate`: with a gradient in it."""
+    place, logarithms = sigma.clamp_min(LEAST_SIGMA).log(), [log(node) for node in sigmas]
     result = torch.full_like(place, values[0])
     for i in range(len(values) - 1):
         part = ((place - logarithms[i]) / (logarithms[i + 1] - logarithms[i])).clamp(0.0, 1.0)

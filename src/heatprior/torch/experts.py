@@ -55,15 +55,6 @@ def posterior(u: Tensor, tau_squared: Tensor, base: float, log_weights: Tensor, 
     return Moments(base**2 / variance * u + shrink * found.mean, shrink * base**2 + shrink**2 * found.variance)
 
 
-def sample(
-    count: int, variance: Tensor, log_weights: Tensor, means: Tensor, generator: torch.Generator | None
-) -> Tensor:
-    """Draws of the noisy responses, (count, J); `variance` broadcasts against them."""
-    component = torch.multinomial(log_weights.exp(), max(count, 1), replacement=True, generator=generator).T[:count]
-    noise = torch.randn(component.shape, dtype=means.dtype, device=means.device, generator=generator)
-    return means[component] + variance.sqrt() * noise
-
-
 def _logits(u: Tensor, variance: Tensor, log_weights: Tensor, means: Tensor) -> Tensor:
     """log w_jl − (u − mu_l)² / 2 sigma_j², (..., J, L): from differences, which float32 survives."""
     scale = (0.5 / variance).sqrt()

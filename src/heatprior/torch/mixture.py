@@ -20,7 +20,7 @@ from heatprior.kernels.shapes import SLOPE
 from heatprior.priors.gaussian_mixture import GaussianMixturePrior
 from heatprior.torch.averaging import average_by_weight
 from heatprior.torch.experts import LOG_2PI
-from heatprior.torch.module import Posterior, PriorModule, Sigma, as_sigma, in_chunks, on_patches, turn
+from heatprior.torch.module import Posterior, PriorModule, Sigma, in_chunks, on_patches, turn
 
 
 class _Model(NamedTuple):
@@ -130,23 +130,6 @@ class MixtureModule(PriorModule):
             return y - removed, own + between + sigma[..., None] ** 2 / y.shape[-1]
 
         return Posterior(*on_patches(self, "posterior", function, y, sigma))
-
-    def sample(self, count: int, sigma: Sigma = 0.0, *, generator: torch.Generator | None = None) -> Tensor:
-        """Exact draws of noisy patches without brightness, (count, a); without gradient."""
-        with torch.no_grad():
-            model = self.model(self.logits.dtype)
-            shapes, contrasts, dimension = model.variances.shape
-            sigmas = as_sigma(sigma, self.logits, torch.Size([count])).expand(count)
-            weights = model.log_weights.exp().flatten()
-            component = torch.multinomial(weights, max(count, 1), replacement=True, generator=generator)[:count]
-            like = {"dtype": weights.dtype, "device": weights.device, "generator": generator}
-            widths = (model.variances.flatten(0, 1)[component] + sigmas[:, None] ** 2).sqrt()
-            coordinates = widths * torch.randn(count, dimension, **like)
-            patches = weights.new_empty(count, self.size**2)
-            shape = component // contrasts
-            for k in range(shapes):
-                patches[shape == k] = coordinates[shape == k] @ model.axes[k]
-            return patches
 
     def changes(self, images: Tensor, sigma: Tensor, grid: Grid = EVERY, guide: Tensor | None = None) -> Tensor:
         """The change of every patch by its posterior mean over the shapes that explain it best, averaged: (N, H, W).

@@ -25,7 +25,8 @@ from heatprior.errors import InvalidInputError
 from heatprior.kernels.patches import EVERY, Grid
 from heatprior.restoration.denoising import denoise
 from heatprior.restoration.pipeline import MOST_SCALES
-from heatprior.torch.denoising import Crossovers, Recipe, SplittingSchedule, denoise_images
+from heatprior.restoration.pyramid import BETWEEN, crossover_table, read_crossovers
+from heatprior.torch.denoising import Recipe, denoise_images
 
 Sigma: TypeAlias = float | Tensor
 Function = Callable[[Tensor, Tensor], tuple[Tensor, ...]]
@@ -51,8 +52,8 @@ class PriorModule(nn.Module):
     def __init__(self, prior: Any) -> None:
         super().__init__()
         self.card = dict(prior.card)
-        self.schedule = SplittingSchedule.of(prior.schedules)
-        self.crossovers, self.between = Crossovers.on(prior.card), Crossovers.between(prior.card)
+        self.schedules = prior.schedules
+        self.crossovers, self.between = crossover_table(prior.card), read_crossovers(prior.card, BETWEEN)
         self._prior = prior
         self._take(prior)
         self._known = self._state()
@@ -82,16 +83,24 @@ class PriorModule(nn.Module):
     def posterior(self, y: Tensor, sigma: Sigma) -> Posterior:
         """Mean and variance of the clean patch or image."""
 
+    def sample(
+        self, count: int, sigma: Sigma = 0.0, *, generator: torch.Generator | None = None, **shape: tuple[int, int]
+    ) -> Tensor:
+        """Draws of noisy patches (count, a), or images (count, H, W) of a `shape`, as the library's; no gradient."""
+        device = "cpu" if generator is None else generator.device
+        rng = np.random.default_rng(int(torch.randint(2**62, (), generator=generator, device=device)))
+        like = next(self.parameters())
+        level = as_sigma(sigma, like, torch.Size([count])).detach().cpu().numpy()
+        return torch.as_tensor(
+            self.to_prior().sample(count, level, rng=rng, **shape), dtype=like.dtype, device=like.device
+        )
+
     @abstractmethod
     def changes(self, images: Tensor, sigma: Tensor, grid: Grid = EVERY) -> Tensor:
         """The change of images (N, H, W) in one step of empirical Bayes; sigma is (1 or N, 1, 1) or maps.
 
         Patches that overlap are averaged: all of them, or those that lie on a `grid`.
         """
-
-    def prox(self, y: Tensor, sigma: float, gamma: float) -> Tensor | None:  # noqa: ARG002
-        """argmin_x −gamma log f(x, t) + ½ ‖x − y‖² of whole images (..., H, W); None where no closed form is known."""
-        return None
 
     def denoise(self, x: Tensor, sigma: Sigma, steps: int | None = None) -> Tensor:
         """Denoise images (B, C, H, W), grey levels scaled to [0, 1]: of the same shape and type.
@@ -107,9 +116,9 @@ class PriorModule(nn.Module):
         by_library = x.dtype == torch.float32 and can_use_library(self, x, levels)
         if by_library and float(levels.min()) >= LEAST and float(levels.max()) <= MOST:
             return denoise_by_library(self.to_prior(), x, levels, steps)
-        schedule, most = (None, 1) if steps == 1 else (self.schedule, MOST_SCALES if self._prior.patch_shape else 1)
+        schedules, most = (None, 1) if steps == 1 else (self.schedules, MOST_SCALES if self._prior.patch_shape else 1)
         guided = bool(getattr(self._prior, "takes_guide", False))
-        recipe = Recipe(schedule, most, self.size, self.crossovers, self.between, guided)
+        recipe = Recipe(schedules, most, self.size, self.crossovers, self.between, guided)
         return denoise_images(self.changes, x, levels, recipe)
 
     def forward(self, x: Tensor, sigma: Sigma, steps: int | None = None) -> Tensor:

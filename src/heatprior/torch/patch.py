@@ -20,7 +20,7 @@ from heatprior.priors.filters import FilterBank
 from heatprior.priors.patch import PatchPrior
 from heatprior.torch import experts
 from heatprior.torch.averaging import average
-from heatprior.torch.module import Posterior, PriorModule, Sigma, as_sigma, in_chunks, on_patches, turn
+from heatprior.torch.module import Posterior, PriorModule, Sigma, in_chunks, on_patches, turn
 
 
 class _Model(NamedTuple):
@@ -103,14 +103,6 @@ class PatchModule(PriorModule):
             return mean, (clean.variance / model.norms**2) @ squares + sigma[..., None] ** 2 * unseen
 
         return Posterior(*on_patches(self, "posterior", function, y, sigma))
-
-    def sample(self, count: int, sigma: Sigma = 0.0, *, generator: torch.Generator | None = None) -> Tensor:
-        """Exact draws of noisy patches, (count, a), in the span of the filters; without gradient."""
-        with torch.no_grad():
-            model = self.model(self.logits.dtype)
-            noise = model.noise(as_sigma(sigma, self.logits, torch.Size([count])))
-            draws = experts.sample(count, model.base**2 + noise, model.log_weights, model.means, generator)
-            return (draws / model.norms) @ model.directions
 
     def changes(self, images: Tensor, sigma: Tensor, grid: Grid = EVERY) -> Tensor:
         """E[X | Y] − Y of every patch, averaged: images (N, H, W)."""

@@ -7,6 +7,7 @@ norms xi and the logits of the weights. The basis, orthonormal, is given.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from math import pi
 from typing import NamedTuple
 
 import numpy as np
@@ -17,7 +18,7 @@ from heatprior.errors import InvalidInputError
 from heatprior.kernels.patches import EVERY, Grid
 from heatprior.priors.experts import Experts
 from heatprior.priors.protocol import RATIO
-from heatprior.priors.wavelet import SIDE, WaveletBasis, WaveletPrior
+from heatprior.priors.wavelet import WaveletBasis, WaveletPrior
 from heatprior.torch import experts
 from heatprior.torch.module import (
     Posterior,
@@ -30,9 +31,6 @@ from heatprior.torch.module import (
     recompute,
 )
 
-PLACES = 1024  # of the grid on which the proximal map is sought
-BEYOND = 6.0  # widths beyond the outermost mean that it reaches
-STEPS = 8  # of Newton's method
 Path = tuple[str, str]  # of splits down and across: "l" coarse, "h" fine
 
 
@@ -131,44 +129,8 @@ class WaveletModule(PriorModule):
             mean, variance = self._of_band(model, j, function, c, sigmas)
             changes.append(mean / model.norms[j] - c)
             variances.append(variance / model.norms[j] ** 2 - square)  # off the span it is sigma²
-        variance = square + put_back_squared(variances, model.scaling, self._paths)
+        variance = square + self.synthesise(model, variances, squared=True)
         return Posterior((images + self.synthesise(model, changes)).to(y.dtype), variance.to(y.dtype))
-
-    def sample(
-        self,
-        count: int,
-        sigma: Sigma = 0.0,
-        *,
-        generator: torch.Generator | None = None,
-        shape: tuple[int, int] = (SIDE, SIDE),
-    ) -> Tensor:
-        """Exact draws of noisy images, (count, H, W); without gradient. Other sides are cut from the next larger."""
-        with torch.no_grad():
-            model = self.model(self.logits.dtype)
-            height, width = (-(-length // self.unit) * self.unit for length in shape)
-            sigmas = as_sigma(sigma, self.logits, torch.Size([count])).expand(count)
-            coefficients = []
-            for j, stride in enumerate(self._strides):
-                size = (count, height // stride, width // stride)
-                noise = (model.norms[j] * sigmas).square().repeat_interleave(size[1] * size[2])[:, None]
-                draws = experts.sample(
-                    len(noise), model.base**2 + noise, model.log_weights[j : j + 1], model.means, generator
-                )
-                coefficients.append(draws.reshape(size) / model.norms[j])
-            return self.synthesise(model, coefficients)[:, : shape[0], : shape[1]]
-
-    def prox(self, y: Tensor, sigma: float, gamma: float) -> Tensor:
-        """argmin_x −gamma log f(x, t) + ½ ‖x − y‖², (..., H, W), coefficient by coefficient; without gradient."""
-        self._check(y, sigma)
-        with torch.no_grad():
-            model, images = self.model(self.logits.dtype), y.to(self.logits.dtype)
-            at_once = (self.at_once(PLACES, y.device), self.at_once(len(model.means), y.device))
-            moves = []
-            for j, c in enumerate(self.coefficients(model, images)):
-                variance = model.base**2 + (model.norms[j] * sigma) ** 2
-                band = Band(model.norms[j], variance, model.log_weights[j : j + 1], model.means)
-                moves.append(prox_of_band(band, c.reshape(-1), gamma, at_once).reshape(c.shape) - c)
-            return (images + self.synthesise(model, moves)).to(y.dtype)
 
     def changes(self, images: Tensor, sigma: Tensor, grid: Grid = EVERY) -> Tensor:  # noqa: ARG002
         """The change of images (N, H, W) of any size by the posterior mean, averaged over all shifts of the basis.
@@ -230,10 +192,10 @@ class WaveletModule(PriorModule):
         found = responses(images, model.scaling, self._paths)
         return [u[..., ::stride, ::stride] for u, stride in zip(found, self._strides, strict=True)]
 
-    def synthesise(self, model: _Model, coefficients: list[Tensor]) -> Tensor:
-        """The adjoint of `coefficients`, and its inverse on the span."""
+    def synthesise(self, model: _Model, coefficients: list[Tensor], *, squared: bool = False) -> Tensor:
+        """The adjoint of `coefficients`, and its inverse on the span; or Σ c g² of filters g, pixel by pixel."""
         bands = [spread(c, stride) for c, stride in zip(coefficients, self._strides, strict=True)]
-        return put_back(bands, model.scaling, self._paths)
+        return put_back(bands, model.scaling, self._paths, squared=squared)
 
     def _mirror(self, length: int, device: torch.device) -> Tensor:
         """The indices of the pixels of an image mirrored beyond both ends as far as the filters reach."""
@@ -252,113 +214,43 @@ class WaveletModule(PriorModule):
         return as_sigma(sigma, self.logits, y.shape[:-2])
 
 
-# The proximal map of −log f: one number at a time, since the basis is orthonormal.
-#
-# prox(y) = argmin_x gamma (−log f(x, t)) + ½ ‖x − y‖² is, for each coefficient, argmin_c −gamma log psi(xi c, t) +
-# ½ (c − c_y)², and leaves what is off the span as it is. That function of c may have several minima: the best place of
-# a grid, finer than the experts are wide, is refined by Newton's method. Where two minima are equally deep the map
-# jumps, as the true one does.
+# Bands by their spectra, as priors/wavelet.py has them, with a gradient.
 
 
-class Band(NamedTuple):
-    """The density of the coefficients c of one band: −log psi(xi c, t)."""
-
-    norm: Tensor  # xi, ()
-    variance: Tensor  # of the noisy expert, ()
-    log_weights: Tensor  # (1, L)
-    means: Tensor  # (L,)
-
-    def log_density(self, c: Tensor) -> Tensor:
-        """log psi(xi c, t), up to a constant: (n,)."""
-        return experts.log_density((self.norm * c)[:, None], self.variance, self.log_weights, self.means)[:, 0]
-
-    def derivatives(self, c: Tensor) -> tuple[Tensor, Tensor]:
-        """First and second of log psi(xi c, t) in c: (n,) each."""
-        u = self.norm * c
-        found = experts.moments(u[:, None], self.variance, self.log_weights, self.means)
-        slope = self.norm * (found.mean[:, 0] - u) / self.variance
-        return slope, self.norm**2 * (found.variance[:, 0] - self.variance) / self.variance**2
-
-    def grid(self, furthest: float) -> Tensor:
-        """Places over all the mass of the expert, and as far out as any coefficient."""
-        reach = (float(self.means[-1]) + BEYOND * float(self.variance.sqrt())) / float(self.norm)
-        reach = max(reach, furthest)
-        return torch.linspace(-reach, reach, PLACES, dtype=self.means.dtype, device=self.means.device)
-
-
-def best_places(band: Band, places: Tensor, c: Tensor, gamma: float) -> Tensor:
-    """The place of the grid where ½ (place − c)² − gamma log psi is least, for each of c (n,)."""
-    values = 0.5 * (c[:, None] - places) ** 2 - gamma * band.log_density(places)
-    return places[values.argmin(-1)]
-
-
-def refine(band: Band, start: Tensor, c: Tensor, gamma: float, cell: float) -> Tensor:
-    """Newton's steps from `start` (n,), never further from it than a `cell` of the grid."""
-    x = start
-    for _ in range(STEPS):
-        slope, bend = band.derivatives(x)
-        step = (x - c - gamma * slope) / (1.0 - gamma * bend).clamp_min(1e-3)
-        x = torch.minimum(torch.maximum(x - step, start - cell), start + cell)
-    return x
-
-
-def prox_of_band(band: Band, c: Tensor, gamma: float, at_once: tuple[int, int]) -> Tensor:
-    """argmin_x ½ (x − c)² − gamma log psi(xi x, t) of coefficients (n,), so many at once on the grid and by Newton."""
-    places = band.grid(float(c.abs().max()))
-    cell = float(places[1] - places[0])
-    start = torch.cat([best_places(band, places, some, gamma) for some in c.split(at_once[0])])
-    pairs = zip(start.split(at_once[1]), c.split(at_once[1]), strict=True)
-    return torch.cat([refine(band, place, some, gamma, cell) for place, some in pairs])
-
-
-# Orthonormal wavelets of cyclic images by shifts and sums: real, of any size, the same on every device.
-#
-# One split of an image along an axis at dilation s is x ↦ Σ_k h_k x(· + k s), h the scaling filter or its mirror. A
-# band is a path of splits down and across. Its responses at all pixels serve cycle spinning; every 2^depth-th along
-# each axis is a coefficient of the basis.
-
-
-def mirror(scaling: Tensor) -> Tensor:
-    """g_k = (−1)^k h_{K−1−k}."""
+def _along(path: str, scaling: Tensor, length: int) -> Tensor:
+    """The spectrum of the filter of a path of splits, on a cyclic line: (length,), complex."""
     signs = 1.0 - 2.0 * (torch.arange(len(scaling), device=scaling.device) % 2)
-    return scaling.flip(0) * signs.to(scaling.dtype)
+    taps = {"l": scaling, "h": scaling.flip(0) * signs.to(scaling.dtype)}
+    angles = torch.arange(length, dtype=scaling.dtype, device=scaling.device)[:, None] * (2.0 * pi / length)
+    places = torch.arange(len(scaling), dtype=scaling.dtype, device=scaling.device)
+    result = torch.ones(length, dtype=scaling.dtype, device=scaling.device) + 0j
+    for depth, step in enumerate(path):
+        turned = 2.0**depth * angles * places
+        result = result * torch.complex(turned.cos() @ taps[step], turned.sin() @ taps[step])
+    return result
 
 
-def shifted_sum(images: Tensor, taps: Tensor, dilation: int, dim: int, *, adjoint: bool = False) -> Tensor:
-    """Σ_k h_k x(· + k s) along an axis of cyclic images, or its adjoint Σ_k h_k x(· − k s)."""
-    step = dilation if adjoint else -dilation
-    total = taps[0] * images
-    for k in range(1, len(taps)):
-        total = total + taps[k] * torch.roll(images, k * step, dim)
-    return total
+def _spectrum(path: Path, scaling: Tensor, shape: torch.Size) -> Tensor:
+    """Of a band, on half the plane of frequencies: (H, W // 2 + 1)."""
+    down, across = (_along(own, scaling, length) for own, length in zip(path, shape, strict=True))
+    return down[:, None] * across[: shape[1] // 2 + 1]
 
 
 def responses(images: Tensor, scaling: Tensor, paths: Sequence[Path]) -> Iterator[Tensor]:
-    """The responses of every band at all pixels, (..., H, W) each; bands share the work of their first splits."""
-    taps = {"l": scaling, "h": mirror(scaling)}
-    known: dict[Path, Tensor] = {("", ""): images}
-    for number, path in enumerate(paths):
-        parents = [(path[0][:depth], path[1][:depth]) for depth in range(1, len(path[0]) + 1)]
-        for depth, here in enumerate(parents):
-            if here not in known:
-                before = known[here[0][:-1], here[1][:-1]]
-                down = shifted_sum(before, taps[here[0][-1]], 2**depth, -2)
-                known[here] = shifted_sum(down, taps[here[1][-1]], 2**depth, -1)
-        yield known[path]
-        known = {other: value for other, value in known.items() if _is_needed(other, paths[number + 1 :])}
+    """The responses of every band at all pixels, (..., H, W) each."""
+    shape, spectra = images.shape[-2:], torch.fft.rfft2(images)
+    for path in paths:
+        yield torch.fft.irfft2(_spectrum(path, scaling, shape) * spectra, s=shape)
 
 
-def put_back(bands: Sequence[Tensor], scaling: Tensor, paths: Sequence[Path]) -> Tensor:
-    """The adjoint of `responses`: Σ over bands of the images that have these responses, (..., H, W)."""
-    taps = {"l": scaling, "h": mirror(scaling)}
-    totals: dict[Path, Tensor] = dict(zip(paths, bands, strict=True))
-    for depth in range(max(len(down) for down, _ in paths), 0, -1):
-        for here in [path for path in totals if len(path[0]) == depth]:
-            across = shifted_sum(totals.pop(here), taps[here[1][-1]], 2 ** (depth - 1), -1, adjoint=True)
-            before = shifted_sum(across, taps[here[0][-1]], 2 ** (depth - 1), -2, adjoint=True)
-            parent = (here[0][:-1], here[1][:-1])
-            totals[parent] = totals[parent] + before if parent in totals else before
-    return totals["", ""]
+def put_back(bands: Sequence[Tensor], scaling: Tensor, paths: Sequence[Path], *, squared: bool = False) -> Tensor:
+    """The adjoint of `responses`, (..., H, W); or the same with the filters squared pixel by pixel."""
+    shape, total = bands[0].shape[-2:], 0.0
+    for band, path in zip(bands, paths, strict=True):
+        back = _spectrum(path, scaling, shape).conj()
+        back = torch.fft.rfft2(torch.fft.irfft2(back, s=shape) ** 2) if squared else back
+        total = total + back * torch.fft.rfft2(band)
+    return torch.fft.irfft2(total, s=shape)
 
 
 def spread(coefficients: Tensor, stride: int) -> Tensor:
@@ -366,32 +258,3 @@ def spread(coefficients: Tensor, stride: int) -> Tensor:
     height, width = coefficients.shape[-2:]
     cells = torch.nn.functional.pad(coefficients[..., :, None, :, None], (0, stride - 1, 0, 0, 0, stride - 1))
     return cells.reshape(*coefficients.shape[:-2], height * stride, width * stride)
-
-
-def along(path: str, scaling: Tensor, length: int) -> Tensor:
-    """The filter of a path of splits, on a cyclic line: (length,)."""
-    taps = {"l": scaling, "h": mirror(scaling)}
-    line = torch.zeros(length, dtype=scaling.dtype, device=scaling.device)
-    line[0] = 1.0
-    for depth, step in enumerate(path):
-        line = shifted_sum(line, taps[step], 2**depth, -1, adjoint=True)
-    return line
-
-
-def put_back_squared(coefficients: Sequence[Tensor], scaling: Tensor, paths: Sequence[Path]) -> Tensor:
-    """Σ c g² pixel by pixel, over all coefficients c of all bands and their filters g: (..., H, W)."""
-    return sum(
-        _squares(down, scaling, c.shape[-2]) @ c @ _squares(across, scaling, c.shape[-1]).mT
-        for c, (down, across) in zip(coefficients, paths, strict=True)
-    )
-
-
-def _squares(path: str, scaling: Tensor, count: int) -> Tensor:
-    """The square of the filter of each of `count` places along a line, as columns: (count · 2^depth, count)."""
-    stride = 2 ** len(path)
-    line = along(path, scaling, count * stride) ** 2
-    return torch.stack([line.roll(m * stride) for m in range(count)], -1)
-
-
-def _is_needed(path: Path, by: Sequence[Path]) -> bool:
-    return any(other[0].startswith(path[0]) and other[1].startswith(path[1]) for other in by)
