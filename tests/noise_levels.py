@@ -21,15 +21,14 @@ class LocalNoise(NamedTuple):
 class Independent:
     """A likelihood of an image that is a row of independent patches: each is a block by itself."""
 
+    block = 1
+
     def __init__(self, likelihood):
         self._likelihood = likelihood
         self.stride = likelihood.size
 
     def __getattr__(self, name):
         return getattr(self._likelihood, name)
-
-    def block_side(self, _):
-        return 1
 
 
 def level_of_patches(patches, likelihood):

@@ -1,14 +1,11 @@
-"""Denoising and noise estimation with priors of whole images: edges, maps, sizes, and their own samples."""
+"""Denoising with priors of whole images: edges, maps and sizes."""
 
 import numpy as np
 import pytest
 from pipelines import empirical_bayes
-from whole_images import convolutional_prior, wavelet_prior
 
 import heatprior as hp
 from heatprior.data.trials import psnr
-from heatprior.noise.levels import whole_image_level
-from heatprior.priors.convolutional import falling_levels, sample_langevin
 from heatprior.priors.protocol import DiffusedPrior, ImagePrior
 
 SHIPPED = ("conv", "wavelet-density")
@@ -74,38 +71,8 @@ def test_missing_pixels_are_filled_and_missing_again():
     np.testing.assert_array_equal(np.isnan(denoised), np.isnan(image))
 
 
-@pytest.mark.parametrize("sigma", [0.03, 0.3])
-def test_the_noise_of_its_own_samples_is_estimated_without_bias(sigma):
-    """Maximum likelihood on 12 images: the mean within four standard errors, which are as large as claimed, nearly."""
-    prior = hp.load("wavelet-density")
-    images = prior.sample(12, sigma, rng=np.random.default_rng(6), shape=(128, 128))
-    found = np.array([whole_image_level(image, prior) for image in images])
-    spread = found[:, 0].std(ddof=1)
-    assert abs(found[:, 0].mean() - sigma) < 4.0 * spread / np.sqrt(len(found))
-    assert 0.5 < np.median(found[:, 1]) / spread < 2.0
-    assert spread < 0.05 * sigma
-
-
-def test_the_convolutional_prior_tells_the_noise_of_its_own_samples_without_its_normaliser():
-    """Hyvärinen's score on 8 images drawn by Langevin dynamics at the level, within four standard errors and 2 %."""
-    prior, sigma = convolutional_prior(2, 2, 9), 0.5
-    rng = np.random.default_rng(7)
-    start = 10.0 * rng.standard_normal((8, 24, 24))
-    images = sample_langevin(prior.score, start, falling_levels(10.0, sigma), rng=rng)
-    found = np.array([whole_image_level(image, prior)[0] for image in images])
-    assert abs(found.mean() - sigma) < 4.0 * found.std(ddof=1) / np.sqrt(len(found)) + 0.02 * sigma
-
-
-def test_estimate_sigma_takes_them_in_the_units_of_the_image():
-    prior = wavelet_prior(1, 3, components=9)
-    image = 255.0 * prior.sample(1, 0.2, rng=np.random.default_rng(8), shape=(64, 96))[0]
-    level = hp.estimate_sigma(image, prior=prior, white=255.0)
-    assert abs(float(level) - 51.0) < 4.0 * level.stderr
-    assert hp.estimate_sigma(np.stack([image, image]), prior=prior, white=255.0).sigma.shape == (2,)
-    with pytest.raises(hp.InvalidInputError, match="needs 8×8 to estimate the noise"):
-        hp.estimate_sigma(image[:5], prior=prior, white=255.0)
-
-
-def test_noise_maps_still_want_a_prior_on_patches():
+def test_noise_is_estimated_by_priors_on_patches():
+    with pytest.raises(hp.InvalidInputError, match=r"not with this one \(wavelet\)"):
+        hp.estimate_sigma(picture(64, 64), prior="wavelet-density")
     with pytest.raises(hp.InvalidInputError, match=r"not with this one \(wavelet\)"):
         hp.estimate_noise(picture(64, 64), "map", prior="wavelet-density")

@@ -3,10 +3,6 @@
 sigma = argmax Σ_blocks log Σ_c π_c f_c(block, sigma): the density of noisy patches is exact and normalised at every
 noise level, so the level is a maximum-likelihood estimate. The priors know the f_c, likelihood.py finds the peak.
 
-A prior of whole images has a misfit instead: −log f where the density is normalised, else the score of Hyvärinen
-(2005), which needs no normaliser. Both are least at the true level, on average over images of the prior. The standard
-error is the sandwich: the spread of the slope of the misfit over pieces of the image, over its curvature.
-
 Where the noise is, a level for every window: the log-likelihood of a window is the weighted sum over its blocks,
 Σ_k w_k log Σ_c π_c f_c(block_k, sigma). The weights w_k fall like a Gaussian with the distance, and with the difference
 of the levels that a first map finds: so the noise may change abruptly, as where images were put together. The weights π
@@ -16,7 +12,7 @@ of the contrasts are those of the whole image: they and the map are found in tur
 from __future__ import annotations
 
 from os import PathLike
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -46,15 +42,12 @@ from heatprior.noise.likelihood import (
     usable_patches,
     weak_directions,
 )
-from heatprior.priors.protocol import DiffusedPrior, ImagePrior, NoiseLikelihood, Prior
+from heatprior.priors.protocol import DiffusedPrior, NoiseLikelihood, Prior
 from heatprior.zoo import as_prior
 
 LOG_SIGMA_STEP = np.log(2.0) / 8.0  # in the second look
 STEPS_TO_EITHER_SIDE = 5
 MOST_LOOKS = 6
-MOST_LOOKS_AT_WHOLE = 4
-SLOPE_STEP = 0.05  # of log sigma, over which a misfit's slope is taken
-PHOTOGRAPH_ERROR = (7.0 / 255, 0.022)  # as of a `NoiseLikelihood`; by `wavelet-density`, eight images, 255σ 5 to 50
 PART = 42  # pixels along the side of a part of the image whose score counts as independent; at least two blocks
 FEWEST_PARTS = 16
 CLIPPED, FEWEST_CLIPPED = 0.001, 3  # of the pixels, at the lowest or highest value: if more, values are cut off there
@@ -149,57 +142,15 @@ def estimate_sigma(
     """
     entered, _ = mend(enter(image, channel_axis=channel_axis, white=white))
     full, channels = entered.full, entered.channels
-    model = as_prior(prior)
-    if model.patch_shape:
-        check_holds_patches(channels, likelihood_of(model))
-    estimates = [_level_of(in_unit_range(channels[index], full), model) for index in np.ndindex(channels.shape[:-2])]
-    sigma, stderr = (np.array(values) for values in zip(*estimates, strict=True))
-    error = model_error(sigma, PHOTOGRAPH_ERROR if not model.patch_shape else likelihood_of(model).photograph_error)
+    likelihood = likelihood_of(as_prior(prior))
+    check_holds_patches(channels, likelihood)
+    planes = (in_unit_range(channels[index], full) for index in np.ndindex(channels.shape[:-2]))
+    sigma, stderr = (np.array(values) for values in zip(*(noise_level(p, likelihood) for p in planes), strict=True))
+    error = model_error(sigma, likelihood.photograph_error)
     shape = channels.shape[:-2] if entered.channel_axis is not None else channels.shape[:-3]
     if shape == ():
         return NoiseLevel(*(float(values[0] * full) for values in (sigma, stderr, error)))
     return NoiseLevel(*((values * full).reshape(shape) for values in (sigma, stderr, error)))
-
-
-def _level_of(image: FloatArray, prior: Prior) -> Estimate:
-    """By a prior on patches, or on whole images (which does not know of clipped pixels)."""
-    if prior.patch_shape:
-        return noise_level(image, likelihood_of(prior))
-    return Estimate(*whole_image_level(without_gaps(image), cast("ImagePrior", prior)))
-
-
-def whole_image_level(image: FloatArray, prior: ImagePrior) -> tuple[float, float]:
-    """The noise level of a grey image (H, W) scaled to [0, 1], without gaps, and its standard error; 0 for none."""
-    unit = prior.unit
-    if min(image.shape) < unit:
-        raise InvalidInputError(
-            f"the image is {image.shape[0]}×{image.shape[1]} pixels but this prior needs {unit}×{unit} to estimate the "
-            "noise; give a larger image, or a prior on patches"
-        )
-    log_sigmas = np.log(OCTAVES)
-    peak = find_peak(log_sigmas, _fits(image, prior, log_sigmas)[:, None])
-    for _ in range(MOST_LOOKS_AT_WHOLE):
-        centre = float(np.clip(peak.log_sigma[0], np.log(OCTAVES[0]), np.log(OCTAVES[-1])))
-        log_sigmas = centre + LOG_SIGMA_STEP * np.arange(-STEPS_TO_EITHER_SIDE, STEPS_TO_EITHER_SIDE + 1)
-        peak = find_peak(log_sigmas, _fits(image, prior, log_sigmas)[:, None])
-        if not (peak.at_bottom[0] or peak.at_top[0]):
-            break
-    log_sigma = float(peak.log_sigma[0])
-    check_in_range(log_sigma)
-    if log_sigma <= np.log(OCTAVES[0]):
-        return 0.0, float(OCTAVES[0])
-    rows, columns = (range(0, length - unit + 1, unit) for length in image.shape)
-    pieces = [image[i : i + unit, j : j + unit] for i in rows for j in columns]
-    ends = log_sigma + SLOPE_STEP * np.array([-1.0, 1.0])
-    slopes = [float(np.diff(_fits(piece, prior, ends))[0]) / (2.0 * SLOPE_STEP) for piece in pieces]
-    spread = np.std(slopes, ddof=1) * np.sqrt(len(slopes)) if len(slopes) > 1 else np.sqrt(peak.curvature[0])
-    whole = image.size / (len(pieces) * unit**2)  # what the pieces leave out counts as well
-    sigma = float(np.exp(log_sigma))
-    return sigma, sigma * float(spread * np.sqrt(whole) / peak.curvature[0])
-
-
-def _fits(image: FloatArray, prior: ImagePrior, log_sigmas: FloatArray) -> FloatArray:
-    return np.array([-prior.misfit(image, float(np.exp(log_sigma))) for log_sigma in log_sigmas])
 
 
 def model_error(sigma: FloatArray, photograph_error: tuple[float, float]) -> FloatArray:
@@ -241,7 +192,7 @@ def noise_level(image: FloatArray, likelihood: NoiseLikelihood) -> Estimate:
     check_in_range(log_sigma)
     if log_sigma <= octaves[0]:
         return Estimate(0.0, float(OCTAVES[0]))
-    parts = parts_of(blocks, max(2, PART // (stride * likelihood.block_side(BLOCK))))
+    parts = parts_of(blocks, max(2, PART // (stride * (likelihood.block or BLOCK))))
     error = np.sqrt(repetition(likelihood.directions, chosen, stride) / peak.curvature)
     if len(np.unique(parts[blocks.usable])) >= FEWEST_PARTS:  # too few to estimate the spread
         error = np.maximum(error, standard_error(blocks.log_densities, fitted, peak, parts, groups))
@@ -313,7 +264,7 @@ def local_levels(
 ) -> LocalLevels:
     """Of a grey image (H, W) scaled to [0, 1], `whole` being the same without NaN."""
     size, stride = likelihood.size, stride_for(likelihood, image.shape)
-    width = max(window / (stride * likelihood.block_side(MAP_BLOCK)), 0.5)
+    width = max(window / (stride * (likelihood.block or MAP_BLOCK)), 0.5)
     first_look = np.log(OCTAVES)
     usable = usable_patches(image, size, stride, clipped, GUESS)
     chosen = weak_directions(likelihood.directions, 0.0)

@@ -122,7 +122,7 @@ def block_densities(
     values = likelihood.log_densities(image, np.exp(log_sigmas), chosen, stride)
     if not usable.all():
         values *= usable
-    size, block = likelihood.size, likelihood.block_side(block)
+    size, block = likelihood.size, likelihood.block or block
     edges = [np.arange(count + 1) * n // count for n in usable.shape for count in [max(1, n // block)]]
     starts = [edge[:-1] for edge in edges]
     values = sum_over_blocks(values, starts)

@@ -170,7 +170,7 @@ class BandPrior(Generic[BandsOf]):
 
     @property
     def noise_likelihood(self) -> None:
-        """None: noise is estimated from the misfit of whole images instead."""
+        """None: noise is estimated from patches."""
         return
 
     def denoise_step(

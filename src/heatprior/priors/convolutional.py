@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike
 from heatprior.arrays import FloatArray, IntArray
 from heatprior.errors import InvalidInputError, PriorFileError
 from heatprior.kernels.patches import Progress, part_of
-from heatprior.priors.arguments import as_images, as_sigmas_of
+from heatprior.priors.arguments import as_sigmas_of
 from heatprior.priors.bands import BandPrior, Shape, Spectrum, of_type
 from heatprior.store import PriorFile
 
@@ -191,19 +191,6 @@ class ConvolutionalPrior(BandPrior[Tiling]):
             y = sample_langevin(score, start, levels, rng=rng, progress=part)
             image[:] = y if wanted >= LOWEST_SIGMA else self.denoise(y, last)
         return np.asarray(images - images.mean(axis=(1, 2), keepdims=True))
-
-    def misfit(self, image: FloatArray, sigma: float) -> float:
-        """½‖∇ log f‖² + Δ log f for an image (H, W): on average least at the true noise level (Hyvärinen 2005).
-
-        It takes the place of −log f, of which the constant is not known. Δ log f = Σ_j ‖k_j‖² Σ_i (log psi_j)''.
-        """
-        images = as_images(image)
-        laplacian = 0.0
-        for j, c, expert in self._coefficients(images):
-            energy = self.norms[j] ** 2 * float((self.bands.labels(c.shape) == j).mean())
-            bends = expert.second_derivative(self.norms[j] * c[..., None], self.norms[j] * sigma)
-            laplacian += energy * float(bends.sum())
-        return 0.5 * float(np.square(self.score(images, sigma)).sum()) + laplacian
 
 
 def falling_levels(highest: float, lowest: float, ratio: float = RATIO) -> FloatArray:

@@ -128,11 +128,6 @@ class Experts:
         mean = self.moments(u, tau, want_log_density=False, want_variance=False).mean
         return (mean - u) / (self.base_sigma**2 + np.square(tau))
 
-    def second_derivative(self, u: FloatArray, tau: ArrayLike) -> FloatArray:
-        """∂² log psi_j / ∂u² = (Var[mu] − sigma_j²) / sigma_j⁴."""
-        variance = self.base_sigma**2 + np.square(tau)
-        return (self.moments(u, tau, want_log_density=False).variance - variance) / variance**2
-
     def posterior(self, u: FloatArray, tau: ArrayLike) -> tuple[FloatArray, FloatArray]:
         """Mean and variance of the clean response given the noisy one u.
 

@@ -125,10 +125,6 @@ class ImagePrior(DiffusedPrior, Protocol):
         """One step of empirical Bayes of an image (H, W) of any size, the same wherever the image is shifted to."""
         ...
 
-    def misfit(self, image: FloatArray, sigma: float) -> float:
-        """A loss that is least, on average, at the noise level of the image (H, W): −log f if that is normalised."""
-        ...
-
 
 class NoiseDirections(NamedTuple):
     """J orthonormal directions of patches, how far clean patches spread in each, and which of them reveal the noise."""
@@ -155,10 +151,6 @@ class NoiseLikelihood:
     log_densities: Callable[[FloatArray, FloatArray, IntArray, int], FloatArray]
     """(image, sigmas, chosen, stride) → (S, C, rows, columns): of patches in the chosen directions."""
     block: int | None = None  # patches along the side of a block; None for as many as suit filters
-
-    def block_side(self, wanted: int) -> int:
-        """The number of patches along the side of a block; `wanted` would suit filters."""
-        return self.block or wanted
 
 
 class Prior(DiffusedPrior, Protocol):

@@ -249,11 +249,6 @@ class WaveletPrior(BandPrior[WaveletBasis]):
                 progress(len(coefficients) / len(self.norms))
         return self._put_back(coefficients, (count, height, width))[:, : shape[0], : shape[1]]
 
-    def misfit(self, image: FloatArray, sigma: float) -> float:
-        """−log f of an image (H, W), without the rows and columns beyond a multiple of 2^levels."""
-        height, width = (length // self.unit * self.unit for length in image.shape)
-        return -float(self.log_prob(np.asarray(image, np.float64)[:height, :width], sigma))
-
     def analyse(self, images: FloatArray) -> list[FloatArray]:
         """The coefficients of every band, (..., H / stride, W / stride) each."""
         return [c for _, c, _ in self._coefficients(images)]
