@@ -5,34 +5,11 @@ import subprocess
 import sys
 
 import numpy as np
-import pytest
 from numba import njit
 from numba.extending import intrinsic
 
 from heatprior.kernels import compiler
-from heatprior.kernels.compiler import add_product, add_product_plain, widest_vectors, widest_vectors_plain
-
-
-@pytest.mark.parametrize("product", [add_product, add_product_plain])
-@pytest.mark.parametrize("shape", [(1, 1, 1), (48, 49, 352), (49, 48, 17), (3, 200, 5)])
-def test_the_product_is_added(product, shape):
-    rows, inner, columns = shape
-    rng = np.random.default_rng(rows)
-    a, b, total = (
-        rng.normal(size=size).astype(np.float32) for size in ((rows, inner), (inner, columns), (rows, columns))
-    )
-    expected = total.astype(np.float64) + a.astype(np.float64) @ b.astype(np.float64)
-    product(a, b, total)
-    np.testing.assert_allclose(total, expected, atol=2e-5)
-    assert np.abs(total - a @ b).max() > 1e-3  # what was there counts
-
-
-@pytest.mark.parametrize("product", [add_product, add_product_plain])
-def test_shapes_that_do_not_match_are_refused(product):
-    square = np.zeros((3, 3), np.float32)
-    for a, b, total in ((square[:, :2], square, square), (square, square, square[:2])):
-        with pytest.raises(ValueError, match="do not match"):
-            product(np.ascontiguousarray(a), b, np.ascontiguousarray(total))
+from heatprior.kernels.compiler import widest_vectors, widest_vectors_plain
 
 
 def squares(wish):
@@ -100,12 +77,6 @@ def test_without_metadata_look_ups_are_untagged_and_right(monkeypatch):
     assert u.tolist() == [9.0, 0.0]
     (code,) = loop.inspect_llvm().values()
     assert "!alias.scope" not in code
-
-
-def test_without_the_symbol_of_the_blas_products_are_plain(monkeypatch):
-    assert compiler._has_gemm()
-    monkeypatch.setitem(sys.modules, "numba._helperlib", None)
-    assert not compiler._has_gemm()
 
 
 def test_an_inner_kernel_serves_kernels_and_python_where_numba_cannot_leave_its_entry_out(monkeypatch):

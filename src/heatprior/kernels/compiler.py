@@ -2,11 +2,10 @@
 
 All of that is here, so that a new release of numba is tried on one file. Each trick has a fallback in documented numba,
 which takes its place where the trick cannot be had, and wherever HEATPRIOR_PLAIN_KERNELS asks for it: 1 for all tricks,
-or some of their names, such as "alias,product". Results agree to rounding; benchmarks/bench_tricks.py has the gains.
+or some of their names, such as "alias,vectors". Results agree to rounding; benchmarks/bench_tricks.py has the gains.
 
 - `alias`: with `read`, `write`, `fetch`, LLVM's alias scopes tell that a loop does not write the table that it looks
   up in, so that its look-ups become SIMD gathers.
-- `product`: `add_product` is total += a @ b by the gemm of the BLAS with beta = 1, through numba's symbol for `np.dot`.
 - `vectors`: `widest_vectors` asks for the 512-bit registers of AVX-512, of which LLVM uses only half by default.
 - `entries`: what is never called from C, or from Python, is compiled without what it would be called by: a tenth of
   the time.
@@ -29,13 +28,12 @@ from pathlib import Path
 from typing import Any, cast
 
 import numba
-import numpy as np
 from numba import njit, types
 from numba.extending import intrinsic
 
 from heatprior.locks import hold_during_forks
 
-TRICKS = ("alias", "product", "vectors", "entries", "loading")
+TRICKS = ("alias", "vectors", "entries", "loading")
 # The tricks are machine code: where NUMBA_DISABLE_JIT leaves kernels to Python, none can be had.
 _asked = "1" if getattr(numba.config, "DISABLE_JIT", 0) else os.environ.get("HEATPRIOR_PLAIN_KERNELS", "")
 PLAIN = tuple(trick for trick in TRICKS if _asked == "1" or trick in _asked.split(","))  # tricks to do without
@@ -251,49 +249,7 @@ def _widest_vectors(_):
     return types.void(), generate
 
 
-@kernel
-def add_product_plain(a, b, total):
-    """total += a @ b for contiguous matrices of float32."""
-    if a.shape[1] != b.shape[0] or total.shape != (a.shape[0], b.shape[1]):
-        raise ValueError("the shapes of a product do not match")
-    total += np.dot(a, b)
-
-
-def _has_gemm() -> bool:
-    """Whether numba has the symbol by which it calls the BLAS."""
-    try:
-        return "xxgemm" in import_module("numba._helperlib").c_helpers
-    except (ImportError, AttributeError):
-        return False
-
-
-_FLOATS = types.CPointer(types.float32)
-_GEMM: Any = types.ExternalFunction(
-    "numba_xxgemm",
-    types.intc(
-        *(types.char, types.char, types.char),  # kind of number; whether the first matrix is transposed, and the second
-        *(types.intp, types.intp, types.intp),  # rows and columns of the result, inner length
-        *(_FLOATS, _FLOATS, types.intp, _FLOATS, types.intp),  # alpha, both matrices with their leading dimensions
-        *(_FLOATS, _FLOATS, types.intp),  # beta, the result with its leading dimension
-    ),
-)
-
-
-@kernel
-def _add_product(a, b, total):
-    # gemm counts column by column: row by row the matrices are their transposes, in the other order
-    if a.shape[1] != b.shape[0] or total.shape != (a.shape[0], b.shape[1]):
-        raise ValueError("the shapes of a product do not match")
-    one = np.ones(1, np.float32)
-    _GEMM(
-        *(ord("s"), ord("n"), ord("n"), b.shape[1], a.shape[0], a.shape[1]),
-        *(one.ctypes, b.ctypes, b.shape[1], a.ctypes, a.shape[1]),
-        *(one.ctypes, total.ctypes, total.shape[1]),
-    )
-
-
 read: Any = read_plain if "alias" in PLAIN else intrinsic(_read)
 write: Any = write_plain if "alias" in PLAIN else intrinsic(_write)
 fetch: Any = fetch_plain if "alias" in PLAIN else intrinsic(_fetch)
-add_product: Any = add_product_plain if "product" in PLAIN or not _has_gemm() else _add_product
 widest_vectors: Any = kernel(widest_vectors_plain) if "vectors" in PLAIN else intrinsic(_widest_vectors)

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -62,15 +63,12 @@ def patch_log_densities(image: FloatArray, filters: FloatArray, tables: LevelTab
     rows, columns = (-(-(length - size + 1) // stride) for length in image.shape)
     sums = np.empty((*words.shape[:2], rows, columns), np.float32)
 
-    def fill(first: int) -> None:
-        _add_log_densities(image, filters, words, scale, size, stride, first, min(first + ROWS, rows), sums)
-
-    for_each(fill, range(0, rows, ROWS))
+    for_each(partial(_add_log_densities, image, filters, words, scale, size, stride, sums), range(0, rows, ROWS))
     return sums
 
 
 @kernel(fastmath=FAST)
-def _add_log_densities(image, filters, words, scale, size, stride, first, end, sums):
+def _add_log_densities(image, filters, words, scale, size, stride, sums, first):
     levels, contrasts, count, cells = words.shape
     columns = sums.shape[3]
     patches = np.empty((size * size, RUN), np.float32)
@@ -78,7 +76,7 @@ def _add_log_densities(image, filters, words, scale, size, stride, first, end, s
     halves = fetched.view(np.float32)
     total = np.empty(RUN, np.float32)
     middle, top = np.float32(0.5 * cells), np.float32(cells - 1)
-    for row in range(first, end):
+    for row in range(first, min(first + ROWS, sums.shape[2])):
         for left in range(0, columns, RUN):
             length = min(RUN, columns - left)
             for i in range(size):

@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from heatprior.arrays import FloatArray
-from heatprior.kernels.compiler import FAST, add_product, fetch, kernel, read, widest_vectors, write
+from heatprior.kernels.compiler import FAST, fetch, kernel, read, widest_vectors, write
 from heatprior.kernels.lookup import clamp, clamp_plain
 from heatprior.kernels.patches import EVERY, Grid, Progress, average, average_by_bands, extract
 
@@ -155,7 +155,7 @@ def _add_band(
             else:
                 _look_up(responses, words, units, reach, growth, sigmas[0, 0])
             _fill(changes[max(begun, row) * size : row * size + pixels].reshape(-1))
-            add_product(transposed, responses, changes[here])
+            changes[here] += np.dot(transposed, responses)
             begun = row + size
         if len(rows) == 0:
             continue
