@@ -35,7 +35,8 @@ class CorrelatedMixture:
     def log_prob(self, y: FloatArray, sigma: ArrayLike) -> FloatArray:
         """log f(y, t) on patches without their brightness: (...)."""
         white = self._white
-        return white.mixture.log_prob(self._to_white(y), sigma) + y.dtype.type(white.log_determinant)
+        log_determinant = np.linalg.slogdet(white.analysis @ white.mixture.basis.T)[1]
+        return white.mixture.log_prob(self._to_white(y), sigma) + y.dtype.type(log_determinant)
 
     def score(self, y: FloatArray, sigma: ArrayLike) -> FloatArray:
         """∇ log f(y, t): (..., a)."""

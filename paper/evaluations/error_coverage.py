@@ -205,7 +205,7 @@ def of_bsd68(path: Path, number: int, sigma: float, kind: str) -> Trial:
         spectrum = NoiseSpectrum(np.exp(-np.square(np.hypot(*np.meshgrid(*[np.fft.fftfreq(32)] * 2)) / CUT_OFF)))
         field = spectrum.field(clean.shape, np.random.default_rng(FIRST_SEED + number))
         variance = np.array([sigma**2])
-        profile = NoiseProfile((StationaryNoise(spectrum, np.array([0.5]), variance, 0.01 * variance),))
+        profile = NoiseProfile((StationaryNoise(spectrum, np.array([0.5]), variance),))
         return Trial(clean, np.asarray(clean + sigma * field, np.float32), None, noise=profile)
     noise = with_noise(np.zeros_like(clean), number, sigma)
     if kind == "map":

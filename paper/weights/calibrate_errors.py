@@ -127,7 +127,7 @@ def in_correlated_noise(clean: FloatArray, number: int, sigma: float, settings: 
     )
     spectrum, variance = NoiseSpectrum(power), np.array([sigma**2])
     noise = spectrum.field(clean.shape, np.random.default_rng(FIRST_SEED + number))
-    profile = NoiseProfile((StationaryNoise(spectrum, np.array([0.5]), variance, 0.01 * variance),))
+    profile = NoiseProfile((StationaryNoise(spectrum, np.array([0.5]), variance),))
     return probe_image(np.asarray(clean + sigma * noise, np.float32), None, replace(settings, noise=profile))
 
 

@@ -133,16 +133,16 @@ class NoiseSpectrum:
             raise InvalidInputError(f"the spectrum has shape {power.shape}; expected (P, P) with P even, 4 or more")
         if not (np.isfinite(power).all() and power.min() >= 0 and power.max() > 0):
             raise InvalidInputError("the spectrum holds NaN, infinite or negative power; give what a variance can be")
-        power = (power + at_negative_frequencies(power)) / 2.0
+        power = (power + np.roll(power[::-1, ::-1], 1, axis=(0, 1))) / 2.0  # at −f, too
         power = np.maximum(power, LEAST_POWER * power.mean())
         power /= power.mean()
         power.flags.writeable = False
         object.__setattr__(self, "power", power)
 
     @classmethod
-    def white(cls, side: int = 32) -> NoiseSpectrum:
+    def white(cls) -> NoiseSpectrum:
         """The same power at every frequency."""
-        return cls(np.ones((side, side)))
+        return cls(np.ones((32, 32)))
 
     @property
     def side(self) -> int:
@@ -158,7 +158,10 @@ class NoiseSpectrum:
         """C of the noise on a patch of size×size pixels, (a, a), with ones on its diagonal."""
         if size > self.side:
             raise InvalidInputError(f"the spectrum has {self.side} frequencies; patches of {size} pixels need as many")
-        return patch_covariance(self.power, size)
+        places = np.arange(size)
+        between = (places[:, None] - places) % self.side
+        ones = np.ones_like(between)
+        return np.asarray(self.autocovariance[np.kron(between, ones), np.kron(ones, between)])
 
     def halve(self) -> tuple[NoiseSpectrum, float]:
         """The spectrum of the noise in the image reduced by two, and its deviation over that of white noise there.
@@ -191,22 +194,3 @@ class NoiseSpectrum:
     def pixels_alike(self) -> float:
         """How many pixels of this noise tell as little of a variance as one of white noise: Σ r², 1 if it is white."""
         return float(np.square(self.autocovariance).sum())
-
-
-def at_negative_frequencies(power: FloatArray) -> FloatArray:
-    """S(−f)."""
-    return np.asarray(np.roll(power[::-1, ::-1], 1, axis=(0, 1)))
-
-
-def lags_within(size: int, side: int) -> tuple[FloatArray, FloatArray]:
-    """Rows and columns, on a torus, of the lag between any two pixels of a patch: (a, a) each."""
-    places = np.arange(size)
-    between = (places[:, None] - places[None, :]) % side
-    ones = np.ones_like(between)
-    return np.kron(between, ones), np.kron(ones, between)
-
-
-def patch_covariance(power: FloatArray, size: int) -> FloatArray:
-    """The covariance (a, a) of patches of noise of this power (P, P), which need not have the mean one."""
-    rows, columns = lags_within(size, len(power))
-    return np.asarray(np.fft.ifft2(power).real[rows, columns])

@@ -132,13 +132,6 @@ def test_sums_add_up_over_chunks_and_threads(monkeypatch):
         np.testing.assert_array_equal(one, two)
 
 
-def test_older_sums_can_count_for_less():
-    one, two = (expected_statistics(PRIOR, drawn(PRIOR, 0.1, seed=seed), 0.1) for seed in (1, 2))
-    both = one.plus(two, keep=0.25)
-    np.testing.assert_allclose(both.weights, 0.25 * one.weights + two.weights)
-    np.testing.assert_allclose(both.moments, 0.25 * one.moments + two.moments)
-
-
 def test_no_patches_give_zeros():
     found = expected_statistics(PRIOR, np.zeros((0, 9)), 0.1)
     assert (found.patches, found.log_likelihood, found.weights.sum(), found.moments.sum()) == (0, 0.0, 0.0, 0.0)

@@ -29,7 +29,7 @@ SMOOTH = 2.0  # pixels: brightness is that of the image smoothed by a Gaussian o
 
 @dataclass(frozen=True, eq=False)
 class StationaryNoise:
-    """Noise of one spectrum whose variance is given at some values of brightness, with relative errors.
+    """Noise of one spectrum whose variance is given at some values of brightness.
 
     In between the variance is linear, beyond the ends constant.
     """
@@ -37,8 +37,6 @@ class StationaryNoise:
     spectrum: NoiseSpectrum
     brightness: FloatArray  # (L,), ascending
     variances: FloatArray  # (L,)
-    errors: FloatArray  # of the variances, (L,)
-    power_error: float = 0.0  # relative, of the spectrum at each frequency
     __repr__ = describe_fields
 
     def on(self, brightness: FloatArray) -> Noise:
@@ -105,7 +103,6 @@ class NoiseProfile:
                 c,
                 brightness=factor * c.brightness,
                 variances=factor**2 * c.variances,
-                errors=factor**2 * c.errors,
             )
             for c in self.channels
         )
@@ -117,9 +114,7 @@ class NoiseProfile:
             {
                 "brightness": channel.brightness.tolist(),
                 "variances": channel.variances.tolist(),
-                "errors": channel.errors.tolist(),
                 "power": channel.spectrum.power.tolist(),
-                "power_error": channel.power_error,
             }
             for channel in self.channels
         ]
@@ -160,16 +155,13 @@ def smooth_brightness(image: FloatArray) -> FloatArray:
 
 
 def _channel(entry: dict[str, Any]) -> StationaryNoise:
-    brightness, variances, errors = (
-        np.array(entry[name], np.float64) for name in ("brightness", "variances", "errors")
-    )
-    rows = np.stack([brightness, variances, errors])
-    if rows.ndim != 2 or rows.shape[1] == 0 or not (np.isfinite(rows).all() and rows[1:].min() > 0):
-        raise ValueError("levels must be finite, variances and errors positive")
+    brightness, variances = (np.array(entry[name], np.float64) for name in ("brightness", "variances"))
+    rows = np.stack([brightness, variances])
+    if rows.ndim != 2 or rows.shape[1] == 0 or not (np.isfinite(rows).all() and variances.min() > 0):
+        raise ValueError("levels must be finite, variances positive")
     if not (np.diff(brightness) >= 0).all():
         raise ValueError("brightness must ascend")
-    spectrum, power_error = NoiseSpectrum(np.array(entry["power"], np.float64)), float(entry.get("power_error", 0.0))
-    return StationaryNoise(spectrum, brightness, variances, errors, power_error)
+    return StationaryNoise(NoiseSpectrum(np.array(entry["power"], np.float64)), brightness, variances)
 
 
 def _measure(noise: FloatArray) -> StationaryNoise:
@@ -177,8 +169,4 @@ def _measure(noise: FloatArray) -> StationaryNoise:
     rows, columns = (length // SIDE for length in noise.shape)
     squares = noise[: rows * SIDE, : columns * SIDE].reshape(rows, SIDE, columns, SIDE).swapaxes(1, 2)
     power = np.square(np.abs(np.fft.fft2(squares - noise.mean()))).mean(axis=(0, 1))
-    variance, count = float(noise.var()), rows * columns
-    error = variance * (2.0 / noise.size) ** 0.5
-    return StationaryNoise(
-        NoiseSpectrum(power), np.array([0.5]), np.array([variance]), np.array([error]), float(count**-0.5)
-    )
+    return StationaryNoise(NoiseSpectrum(power), np.array([0.5]), np.array([noise.var()]))

@@ -35,12 +35,12 @@ class Statistics(NamedTuple):
     log_likelihood: float
     patches: int
 
-    def plus(self, other: Statistics, keep: float = 1.0) -> Statistics:
-        """The sums over both, those of `self` counted `keep` times."""
+    def plus(self, other: Statistics) -> Statistics:
+        """The sums over both."""
         return Statistics(
-            keep * self.weights + other.weights,
-            keep * self.moments + other.moments,
-            keep * self.log_likelihood + other.log_likelihood,
+            self.weights + other.weights,
+            self.moments + other.moments,
+            self.log_likelihood + other.log_likelihood,
             self.patches + other.patches,
         )
 

@@ -180,7 +180,7 @@ class _Frames(NamedTuple):
 
 @lru_cache(maxsize=8)
 def _frames(prior: GaussianMixturePrior, spectrum: NoiseSpectrum | None, compared: int) -> _Frames:
-    prior, analysis, synthesis, _ = whitening(prior, spectrum)
+    prior, analysis, synthesis = whitening(prior, spectrum)
     weights = np.exp(prior.log_weights)
     order = np.argsort(-prior.contrasts)
     rarer = np.cumsum(weights[:, order], axis=1) / weights.sum(
@@ -234,14 +234,13 @@ class Whitening(NamedTuple):
     mixture: GaussianMixturePrior
     analysis: FloatArray  # (d, a): C^(−½) of the coordinates of a patch in the cosine basis
     synthesis: FloatArray  # (d, a): C^(½), its pseudo-inverse transposed
-    log_determinant: float  # of C^(−½)
 
 
 @lru_cache(maxsize=16)  # for the scales and channels of one image
 def whitening(prior: GaussianMixturePrior, spectrum: NoiseSpectrum | None) -> Whitening:
     """The mixture in noise of this spectrum, whitened; None is white noise, for which nothing changes."""
     if spectrum is None:
-        return Whitening(prior, prior.basis, prior.basis, 0.0)
+        return Whitening(prior, prior.basis, prior.basis)
     values, vectors = np.linalg.eigh(prior.basis @ spectrum.covariance(prior.size) @ prior.basis.T)
     inverse, forth = (vectors * values**-0.5) @ vectors.T, (vectors * values**0.5) @ vectors.T
     covariances = inverse @ prior.covariances @ inverse
@@ -249,7 +248,6 @@ def whitening(prior: GaussianMixturePrior, spectrum: NoiseSpectrum | None) -> Wh
         type(prior)(covariances, prior.log_weights, prior.contrasts),
         inverse @ prior.basis,
         forth @ prior.basis,
-        float(-0.5 * np.log(values).sum()),
     )
 
 

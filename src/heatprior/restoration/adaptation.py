@@ -8,6 +8,7 @@ Some rounds of EM on the patches of the image, its noise being part of the model
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 from math import ceil, sqrt
 from os import PathLike
 from pathlib import Path
@@ -116,19 +117,13 @@ def fit_to_images(prior: GaussianMixturePrior, images: Sequence[tuple[FloatArray
     strength = STRENGTH / stride**2
     old, model = np.exp(prior.log_weights), prior
     for _ in range(ROUNDS):
-        sums = _sums(model, groups)
+        parts = (expected_statistics(model, patches, sigma, least_part=LEAST_PART) for patches, sigma in groups)
+        sums = reduce(Statistics.plus, parts)
         shapes = sums.weights.sum(axis=1)[:, None, None]
         covariances = (sums.moments + strength * prior.covariances) / (shapes + strength)
         weights = OLD * old + (1.0 - OLD) * sums.weights / sums.weights.sum()
         model = GaussianMixturePrior(covariances, np.log(weights), prior.contrasts, prior.card)
     return model
-
-
-def _sums(prior: GaussianMixturePrior, groups: Sequence[tuple[FloatArray, float]]) -> Statistics:
-    first, *others = (expected_statistics(prior, patches, sigma, least_part=LEAST_PART) for patches, sigma in groups)
-    for other in others:
-        first = first.plus(other)
-    return first
 
 
 def _groups(image: NDArray[Any], noise: Noise, size: int, stride: int) -> list[tuple[FloatArray, float]]:
