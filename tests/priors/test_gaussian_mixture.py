@@ -25,10 +25,10 @@ every_wide_mixture = pytest.mark.parametrize("prior", WIDE.values(), ids=WIDE)
 class NoiseOnOneAxisOnly(GaussianMixturePrior):
     """Wrong: noise widens the longest axis of each shape and no other."""
 
-    def _for_each_chunk(self, fill, y, sigma):
+    def _evaluate(self, function, y, sigma):
         longest = self.turns[:, :1]  # (K, 1, d)
         widened = self.covariances + np.max(sigma) ** 2 * longest.swapaxes(1, 2) @ longest
-        GaussianMixturePrior(widened, self.log_weights)._for_each_chunk(fill, y, 0.0)
+        return GaussianMixturePrior(widened, self.log_weights)._evaluate(function, y, 0.0)
 
 
 def wrong_mixture(prior):

@@ -1,12 +1,15 @@
-"""Validation of the arguments of priors: patches (..., b·b) or images (..., H, W), and their noise levels."""
+"""The arguments of priors, checked: patches (..., b·b) or images (..., H, W), and their noise levels."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from heatprior.arrays import FloatArray
 from heatprior.errors import InvalidInputError
+from heatprior.kernels.threads import for_each
 
 LARGEST_GREY = 1e9  # beyond it squares might overflow float32
 LARGEST_SIGMA = 1e6  # beyond it squares might overflow
@@ -68,3 +71,22 @@ def as_sigmas_of(count: int, sigma: ArrayLike) -> FloatArray:
     if count < 0:
         raise InvalidInputError(f"count is {count}; expected 0 or more")
     return as_sigma(sigma, (count,))
+
+
+def evaluate(
+    function: Callable[[int, FloatArray, FloatArray], tuple[FloatArray, ...]],
+    y: FloatArray,
+    sigma: ArrayLike,
+    size: int,
+    chunk: int,
+) -> tuple[FloatArray, ...]:
+    """Arrays (..., ·) in the type of y, of function(start, y (n, a), sigma (n,)) on runs of patches, on all cores."""
+    y = as_patches(y, size)
+    flat, sigmas = y.reshape(-1, size**2), as_sigma(sigma, y.shape[:-1]).reshape(-1)
+
+    def work(start: int) -> tuple[FloatArray, ...]:
+        some = slice(start, start + chunk)
+        return tuple(x.astype(y.dtype) for x in function(start, in_double(flat[some]), sigmas[some]))
+
+    columns = zip(*for_each(work, range(0, max(len(flat), 1), chunk)), strict=True)
+    return tuple(np.concatenate(parts).reshape(y.shape[:-1] + parts[0].shape[1:]) for parts in columns)

@@ -20,7 +20,7 @@ from scipy import fft
 
 from heatprior.arrays import FloatArray
 from heatprior.display import describe_prior
-from heatprior.errors import InvalidInputError, PriorFileError
+from heatprior.errors import InvalidInputError
 from heatprior.kernels.lookup import look_up
 from heatprior.kernels.patches import EVERY, Cells, Grid, Progress
 from heatprior.noise_value import Noise
@@ -218,14 +218,8 @@ class BandPrior(Generic[BandsOf]):
 
     def facts(self) -> dict[str, object]:
         """A summary of the prior, for printing."""
-        facts: dict[str, object] = {
-            "name": self.card.get("name", "none"),
-            "kind": self.kind,
-            "bands": f"{self.bands.count}: {self.bands.describe()}",
-            "components": f"{self.experts.logits.shape[1]} per band, over responses of ±{self.experts.reach:g}",
-            "parameters": self.parameters,
-        }
-        return with_card(facts, self.card)
+        components = f"{self.experts.logits.shape[1]} per band, over responses of ±{self.experts.reach:g}"
+        return with_card(self, bands=f"{self.bands.count}: {self.bands.describe()}", components=components)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the prior as one safetensors file, parameters in float32; the file appears only when it is complete."""
@@ -240,11 +234,7 @@ class BandPrior(Generic[BandsOf]):
     def from_file(cls, contents: PriorFile) -> Self:
         """The inverse of `save`; refuses bands that are none and weights off the simplex."""
         norms, log_weights, reach = contents.arrays("norms", "log_weights", "reach")
-        try:
-            bands = cls.bands_from(contents)
-            return cls(bands, norms, experts_from(log_weights, reach), contents.card)
-        except InvalidInputError as error:
-            raise PriorFileError(str(error)) from error
+        return cls(cls.bands_from(contents), norms, experts_from(log_weights, reach), contents.card)
 
     def _check(self, y: FloatArray, sigma: ArrayLike) -> tuple[FloatArray, FloatArray]:
         """Images in float64, and their noise levels (..., 1, 1, 1)."""

@@ -26,7 +26,7 @@ from heatprior.errors import InvalidInputError, PriorFileError
 from heatprior.kernels.noisy_gaussians import LOG_2PI, log_densities, mean_precisions
 from heatprior.kernels.threads import for_each, products_in_one_thread
 from heatprior.locks import cached_property
-from heatprior.priors.arguments import as_patches, as_sigma, as_sigmas_of, in_double
+from heatprior.priors.arguments import as_sigmas_of, evaluate
 from heatprior.priors.filters import FilterBank
 from heatprior.priors.mixture_step import StepSettings, cells_of_mixture, step_of_mixture, step_settings_on
 from heatprior.priors.protocol import NoiseDirections, NoiseLikelihood, Posterior, with_card
@@ -181,58 +181,34 @@ class GaussianMixturePrior:
 
     def log_prob(self, y: FloatArray, sigma: ArrayLike) -> FloatArray:
         """log f(y, t) on patches without their brightness: (...)."""
-        y = as_patches(y, self.size)
-        result = np.empty(y.shape[:-1], y.dtype)
-        flat = result.reshape(-1)
-
-        def fill(rows: slice, components: Components) -> None:
-            flat[rows] = components.log_density
-
-        self._for_each_chunk(fill, y, sigma)
-        return result
+        return self._evaluate(lambda components, _: (components.log_density,), y, sigma)[0]
 
     def score(self, y: FloatArray, sigma: ArrayLike) -> FloatArray:
         """∇ log f(y, t) = −Σ_kg P(k, g | y) (c_g Σ_k + sigma² Id)⁻¹ y: (..., a)."""
-        y = as_patches(y, self.size)
-        result = np.empty(y.shape, y.dtype)
-        flat = result.reshape(-1, self.size**2)
-
-        def fill(rows: slice, components: Components) -> None:
-            flat[rows] = components.score()
-
-        self._for_each_chunk(fill, y, sigma)
-        return result
+        return self._evaluate(lambda components, _: (components.score(),), y, sigma)[0]
 
     def posterior(self, y: FloatArray, sigma: ArrayLike) -> Posterior:
         """Mean and variance, pixel by pixel, of the clean patch given the noisy y: (..., a) each.
 
         Brightness is known only through y: its mean is that of y, its variance sigma² / a for each pixel.
         """
-        y = as_patches(y, self.size)
-        mean, variance = np.empty(y.shape, y.dtype), np.empty(y.shape, y.dtype)
-        flat_mean, flat_variance = (x.reshape(-1, self.size**2) for x in (mean, variance))
 
-        def fill(rows: slice, components: Components) -> None:
-            flat_mean[rows], spread = components.posterior()
-            flat_variance[rows] = spread + components.noise[:, None] / self.size**2
+        def moments(components: Components, _: int) -> tuple[FloatArray, FloatArray]:
+            mean, spread = components.posterior()
+            return mean, spread + components.noise[:, None] / self.size**2
 
-        self._for_each_chunk(fill, y, sigma)
-        return Posterior(mean, variance)
+        return Posterior(*self._evaluate(moments, y, sigma))
 
     def posterior_sample(self, y: FloatArray, sigma: ArrayLike, *, rng: np.random.Generator) -> FloatArray:
         """An exact draw of the clean patch given each noisy one: (..., a); brightness as observed, with its error."""
-        y = as_patches(y, self.size)
-        result = np.empty(y.shape)
-        flat = result.reshape(-1, self.size**2)
-        seeds = rng.integers(2**63, size=len(flat))  # one is used for each chunk, wherever it begins
+        seeds = rng.integers(2**63, size=max(1, np.asarray(y).size // self.size**2))  # one for each chunk
 
-        def fill(rows: slice, components: Components) -> None:
-            own = np.random.default_rng(int(seeds[rows.start]))
+        def draw(components: Components, start: int) -> tuple[FloatArray]:
+            own = np.random.default_rng(int(seeds[start]))
             brightness = components.sigma / self.size * own.standard_normal(len(components.sigma))
-            flat[rows] = components.draw(own) + brightness[:, None]
+            return (components.draw(own) + brightness[:, None],)
 
-        self._for_each_chunk(fill, y, sigma)
-        return result
+        return self._evaluate(draw, y, sigma)[0]
 
     def sample(self, count: int, sigma: ArrayLike = 0.0, *, rng: np.random.Generator) -> FloatArray:
         """Exact draws of noisy patches without brightness, (count, a): a component by its weight, then a Gaussian."""
@@ -254,15 +230,9 @@ class GaussianMixturePrior:
     def facts(self) -> dict[str, object]:
         """A summary of the prior, for printing."""
         shapes, contrasts = self.log_weights.shape
-        facts: dict[str, object] = {
-            "name": self.card.get("name", "none"),
-            "kind": KIND,
-            "patch size": f"{self.size}×{self.size} pixels",
-            "shapes": shapes,
-            "contrasts": f"{contrasts}, from {self.contrasts.min():.3g} to {self.contrasts.max():.3g}",
-            "parameters": self.parameters,
-        }
-        return with_card(facts, self.card)
+        spread = f"{contrasts}, from {self.contrasts.min():.3g} to {self.contrasts.max():.3g}"
+        facts = {"patch size": f"{self.size}×{self.size} pixels", "shapes": shapes, "contrasts": spread}
+        return with_card(self, **facts)
 
     def save(self, path: str | PathLike[str], *, dtype: DTypeLike = np.float32) -> None:
         """Write the prior as one safetensors file, parameters in float32, or in float16: half the size.
@@ -293,22 +263,14 @@ class GaussianMixturePrior:
             raise PriorFileError(f"the weights of the components sum to {total:.6g} instead of 1")
         lower = np.zeros((len(factors), dimension, dimension))
         lower[:, *np.tril_indices(dimension)] = factors
-        try:
-            return cls(lower @ lower.swapaxes(1, 2), log_weights, contrasts, contents.card)
-        except InvalidInputError as error:
-            raise PriorFileError(str(error)) from error
+        return cls(lower @ lower.swapaxes(1, 2), log_weights, contrasts, contents.card)
 
-    def _for_each_chunk(self, fill: Callable[[slice, Components], None], y: FloatArray, sigma: ArrayLike) -> None:
-        """Call `fill` on runs of patches, on all cores, in bounded memory."""
-        flat = y.reshape(-1, self.size**2)
-        sigmas = as_sigma(sigma, y.shape[:-1]).reshape(-1)
+    def _evaluate(
+        self, function: Callable[[Components, int], tuple[FloatArray, ...]], y: FloatArray, sigma: ArrayLike
+    ) -> tuple[FloatArray, ...]:
+        """Call `function` on the components of runs of patches that begin at a number."""
         chunk = max(1, CHUNK_NUMBERS // (self.covariances.size // self.covariances.shape[-1]))
-
-        def work(start: int) -> None:
-            rows = slice(start, start + chunk)
-            fill(rows, Components(self, in_double(flat[rows]), sigmas[rows]))
-
-        for_each(work, range(0, len(flat), chunk))
+        return evaluate(lambda at, y, sigma: function(Components(self, y, sigma), at), y, sigma, self.size, chunk)
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,12 +8,12 @@ it has no influence on the density, the posterior leaves it as observed, and sam
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from os import PathLike
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -24,7 +24,7 @@ from heatprior.errors import InvalidInputError, PriorFileError
 from heatprior.kernels.noise_estimation import LevelTables, patch_log_densities
 from heatprior.kernels.threads import for_each
 from heatprior.locks import cached_property
-from heatprior.priors.arguments import as_patches, as_sigma, as_sigmas_of, in_double
+from heatprior.priors.arguments import as_patches, as_sigma, as_sigmas_of, evaluate
 from heatprior.priors.experts import Experts, experts_from
 from heatprior.priors.filters import FilterBank
 from heatprior.priors.patch_step import cells_of_patch_prior, step_of_patch_prior
@@ -42,14 +42,6 @@ SPLINE_STEP = 4  # only every fourth value is computed
 TAIL_WIDTHS = 6.0  # beyond the outermost mean that the tables reach; further out a line is good enough
 WEAK_SPREAD = 0.2  # of the noise: clean responses on average
 FEWEST_FILTERS = 12  # at least every twelfth filter is used
-
-
-class _Chunk(NamedTuple):
-    rows: slice
-    y: FloatArray  # (n, a)
-    sigma: FloatArray  # (n, 1)
-    u: FloatArray  # responses (n, J)
-    tau: FloatArray  # noise on the responses (n, J)
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,47 +114,36 @@ class PatchPrior:
 
         The normaliser differs from the paper's, see docs/math.md.
         """
-        y = as_patches(y, self.filters.size)
-        result = np.empty(y.shape[:-1], y.dtype)
-        flat = result.reshape(-1)
         log_volume = np.log(self.filters.norms).sum()
 
-        def fill(chunk: _Chunk) -> None:
-            flat[chunk.rows] = self.experts.log_density(chunk.u, chunk.tau).sum(axis=-1) + log_volume
+        def logs(_: int, y: FloatArray, sigma: FloatArray) -> tuple[FloatArray]:
+            return (self.experts.log_density(*self._respond(y, sigma)).sum(axis=-1) + log_volume,)
 
-        self._for_each_chunk(fill, y, sigma)
-        return result
+        return evaluate(logs, y, sigma, self.size, CHUNK)[0]
 
     def score(self, y: FloatArray, sigma: ArrayLike) -> FloatArray:
         """∇ log f(y, t) = Σ_j k_j (log psi_j)'(⟨k_j, y⟩, t): (..., a)."""
-        y = as_patches(y, self.filters.size)
-        result = np.empty(y.shape, y.dtype)
-        flat = result.reshape(-1, self.filters.pixels)
 
-        def fill(chunk: _Chunk) -> None:
-            flat[chunk.rows] = self.filters.synthesise(self.experts.first_derivative(chunk.u, chunk.tau))
+        def scores(_: int, y: FloatArray, sigma: FloatArray) -> tuple[FloatArray]:
+            return (self.filters.synthesise(self.experts.first_derivative(*self._respond(y, sigma))),)
 
-        self._for_each_chunk(fill, y, sigma)
-        return result
+        return evaluate(scores, y, sigma, self.size, CHUNK)[0]
 
     def posterior(self, y: FloatArray, sigma: ArrayLike) -> Posterior:
         """Mean (Tweedie, Eq. (3)) and variance, pixel by pixel, of the clean patch given the noisy y: (..., a) each.
 
         What the filters do not see is known only through y: there the mean is y itself and the variance sigma².
         """
-        y = as_patches(y, self.filters.size)
-        mean, variance = np.empty(y.shape, y.dtype), np.empty(y.shape, y.dtype)
-        flat_mean, flat_variance = (array.reshape(-1, self.filters.pixels) for array in (mean, variance))
         directions = (self.filters.matrix / self.filters.norms[:, None]) ** 2  # (J, a)
         unseen = np.clip(1.0 - directions.sum(axis=0), 0.0, None)  # (a,)
 
-        def fill(chunk: _Chunk) -> None:
-            clean, spread = self.experts.posterior(chunk.u, chunk.tau)
-            flat_mean[chunk.rows] = chunk.y + self.filters.reconstruct(clean - chunk.u)
-            flat_variance[chunk.rows] = (spread / self.filters.norms**2) @ directions + chunk.sigma**2 * unseen
+        def moments(_: int, y: FloatArray, sigma: FloatArray) -> tuple[FloatArray, FloatArray]:
+            u, tau = self._respond(y, sigma)
+            clean, spread = self.experts.posterior(u, tau)
+            variance = (spread / self.filters.norms**2) @ directions + sigma[:, None] ** 2 * unseen
+            return y + self.filters.reconstruct(clean - u), variance
 
-        self._for_each_chunk(fill, y, sigma)
-        return Posterior(mean, variance)
+        return Posterior(*evaluate(moments, y, sigma, self.size, CHUNK))
 
     def posterior_sample(self, y: FloatArray, sigma: ArrayLike, *, rng: np.random.Generator) -> FloatArray:
         """An exact draw of the clean patch given each noisy one: (..., a); what no filter sees has its noise."""
@@ -191,15 +172,12 @@ class PatchPrior:
     def facts(self) -> dict[str, object]:
         """A summary of the prior, for printing."""
         norms = self.filters.norms
-        facts: dict[str, object] = {
-            "name": self.card.get("name", "none"),
-            "kind": KIND,
+        facts = {
             "patch size": f"{self.size}×{self.size} pixels",
             "filters": f"{self.filters.count}, of norm {norms.min():.2g} to {norms.max():.2g}",
             "components": f"{self.experts.logits.shape[1]} per filter, over responses of ±{self.experts.reach:g}",
-            "parameters": self.parameters,
         }
-        return with_card(facts, self.card)
+        return with_card(self, **facts)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the prior as one safetensors file, parameters in float32; the file appears only when it is complete."""
@@ -221,23 +199,11 @@ class PatchPrior:
                 f"filters {filters.shape}, log_weights {log_weights.shape} and reach {reach.shape} "
                 "are not (J, b, b), (J, L) and (1,)"
             )
-        try:
-            bank = FilterBank(filters.reshape(len(filters), -1))
-            return cls(bank, experts_from(log_weights, reach), contents.card)
-        except InvalidInputError as error:
-            raise PriorFileError(str(error)) from error
+        return cls(FilterBank(filters.reshape(len(filters), -1)), experts_from(log_weights, reach), contents.card)
 
-    def _for_each_chunk(self, fill: Callable[[_Chunk], None], y: FloatArray, sigma: ArrayLike) -> None:
-        """Call `fill` on runs of patches with their responses, on all cores, in bounded memory."""
-        flat = y.reshape(-1, self.filters.pixels)
-        sigmas = as_sigma(sigma, y.shape[:-1]).reshape(-1, 1)
-
-        def work(start: int) -> None:
-            rows = slice(start, start + CHUNK)
-            patches = in_double(flat[rows])
-            fill(_Chunk(rows, patches, sigmas[rows], self.filters.analyse(patches), sigmas[rows] * self.filters.norms))
-
-        for_each(work, range(0, len(flat), CHUNK))
+    def _respond(self, y: FloatArray, sigma: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The responses of patches (n, a), and the noise on them: (n, J) each."""
+        return self.filters.analyse(y), sigma[:, None] * self.filters.norms
 
 
 def noise_likelihood(prior: PatchPrior) -> NoiseLikelihood:

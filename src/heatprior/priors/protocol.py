@@ -252,9 +252,10 @@ class StoredPrior(Prior, Protocol):
         ...
 
 
-def with_card(facts: dict[str, object], card: Mapping[str, Any]) -> dict[str, object]:
+def with_card(prior: Any, **facts: object) -> dict[str, object]:
     """The facts of a prior, and what its card says in words; settings on it, tables of numbers, are for programs."""
-    return facts | {key: value for key, value in card.items() if key not in facts and isinstance(value, str)}
+    known = {"name": prior.card.get("name", "none"), "kind": prior.kind, **facts, "parameters": prior.parameters}
+    return known | {key: value for key, value in prior.card.items() if key not in known and isinstance(value, str)}
 
 
 def denoise_whole(prior: ImagePrior, image: FloatArray, noise: Noise, progress: Progress | None = None) -> FloatArray:

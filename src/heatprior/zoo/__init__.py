@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from heatprior.errors import PriorFileError
+from heatprior.errors import InvalidInputError, PriorFileError
 from heatprior.kinds import KINDS
 from heatprior.priors.protocol import DiffusedPrior, Prior, StoredPrior, complete
 from heatprior.store import read_prior_file
@@ -60,7 +60,7 @@ def _load_file(path: Path) -> StoredPrior:
         with np.errstate(all="ignore"):  # parameters that overflow or are NaN are refused, in one line
             loaded: StoredPrior = KINDS[contents.kind].prior_class().from_file(contents)
         return loaded
-    except PriorFileError as error:
+    except (InvalidInputError, PriorFileError) as error:
         message = str(error)
         raise PriorFileError(message if str(path) in message else f"{path}: {message}") from error
 
