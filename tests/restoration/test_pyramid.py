@@ -22,7 +22,8 @@ from heatprior.restoration.pyramid import (
     crossover_on,
     double,
     halve,
-    reads_of_halving,
+    of_halving,
+    sources,
 )
 from heatprior.zoo import load
 from paper.weights.handmade import dct_prior
@@ -280,7 +281,7 @@ def test_priors_of_whole_images_are_denoised_at_one_scale():
 
 
 def test_what_is_read_for_halving_is_what_it_takes():
-    rows, columns = reads_of_halving((slice(10, 20), slice(0, 5)), (100, 100))
+    rows, columns = sources((slice(10, 20), slice(0, 5)), of_halving, (100, 100))
     assert (rows.start, rows.stop) == (21 - pyramid.HALF, 39 + pyramid.HALF)
     assert (columns.start, columns.stop) == (0, 9 + pyramid.HALF)
 

@@ -74,7 +74,9 @@ def adapt(
     >>> hp.denoise(noisy, 0.1, prior=prior).shape
     (64, 64)
     """
-    model = as_mixture(prior)
+    model = as_prior(prior)
+    if not isinstance(model, GaussianMixturePrior):
+        raise InvalidInputError(f"a {type(model).__name__} cannot be adapted; give a mixture, such as 'mixture'")
     images = _of_folder(Path(image)) if isinstance(image, str | PathLike) else [image]
     found = []
     for one in images:
@@ -95,14 +97,6 @@ def _of_folder(folder: Path) -> list[NDArray[Any]]:
     if not files:
         raise InvalidInputError(f"{folder} is no folder with images; give one with noisy images of one kind")
     return [read_grey(file) for file in files]
-
-
-def as_mixture(prior: str | PathLike[str] | DiffusedPrior) -> GaussianMixturePrior:
-    """A prior that can be adapted."""
-    model = as_prior(prior)
-    if not isinstance(model, GaussianMixturePrior):
-        raise InvalidInputError(f"a {type(model).__name__} cannot be adapted; give a mixture, such as 'mixture'")
-    return model
 
 
 def fit_to_images(prior: GaussianMixturePrior, images: Sequence[tuple[FloatArray, Noise]]) -> GaussianMixturePrior:

@@ -78,7 +78,9 @@ def evaluate(
                 start = time.perf_counter()
                 denoised = denoiser(noisy, sigma)
                 seconds = time.perf_counter() - start
-                result = TrialResult(path.name, level, *quality(denoised, clean), seconds * 1e6 / clean.size)
+                result = TrialResult(
+                    path.name, level, psnr(denoised, clean), ssim(denoised, clean), seconds * 1e6 / clean.size
+                )
                 results.append(result)
                 if report:
                     report(result)
@@ -93,11 +95,6 @@ def summarise(results: Sequence[TrialResult]) -> list[Summary]:
         psnr, ssim, seconds = zip(*rows, strict=True)
         lines.append(Summary(level, float(np.mean(psnr)), float(np.mean(ssim)), float(np.median(seconds))))
     return lines
-
-
-def quality(image: FloatArray, clean: FloatArray) -> tuple[float, float]:
-    """PSNR in dB, the peak being 1, and SSIM, of an image clipped to [0, 1]."""
-    return psnr(image, clean), ssim(image, clean)
 
 
 def _grey(path: Path) -> NDArray[np.float32]:

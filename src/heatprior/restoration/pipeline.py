@@ -40,8 +40,9 @@ from heatprior.restoration.pyramid import (
     halve,
     halve_noise,
     join,
-    reads_of_halving,
+    of_halving,
     shift,
+    sources,
 )
 
 MOST_SCALES = 4  # of which the last two hardly change an image; each further one reads twice as far around a window
@@ -78,7 +79,9 @@ class Splitting:
         found: list[Window] = []
         for grid in reversed(self.grids):
             if found:
-                window = found[-1] if between is None else self._in_mirrored(between.reads(self._read_by(found[-1])))
+                window = (
+                    found[-1] if between is None else self._in_mirrored(between.reads(self.mirrored.read_by(found[-1])))
+                )
             else:
                 window = self._in_mirrored(wanted)
             cells = self.prior.cells((rows, columns), grid)
@@ -86,9 +89,6 @@ class Splitting:
                 raise InvalidInputError(NOT_LOCAL)
             found.append((_round(window[0], cells.rows, size), _round(window[1], cells.columns, size)))
         return found[::-1]
-
-    def _read_by(self, window: Window) -> Window:
-        return self.mirrored.read_by(window)
 
     def _in_mirrored(self, window: Window) -> Window:
         """Where a window of the image is in the mirrored one."""
@@ -102,7 +102,7 @@ class Splitting:
 
     def guides(self, wanted: Window, between: Merging | None = None) -> Window:
         """What the steps look at, of the brightness beside which a colour difference is denoised."""
-        return self._read_by(self.windows(wanted, between)[0])
+        return self.mirrored.read_by(self.windows(wanted, between)[0])
 
     def with_fillings(self, window: Window) -> Window:
         """A window, and from where missing pixels of it may be filled."""
@@ -140,7 +140,7 @@ class Splitting:
             elif window != before:
                 x = np.ascontiguousarray(x[shift(window, before)])
             corner_of_grid = (window[0].start, window[1].start)
-            grid, before = self.grids[step].of_piece(self._whole, corner_of_grid), window
+            grid, before = self.grids[step].of_piece(self.mirrored.shape, corner_of_grid), window
             levels = noise.rearrange(part.rows)
             own, more = part_of(progress, step, len(windows)), dict[str, Any]()
             if guide is not None:
@@ -149,10 +149,6 @@ class Splitting:
             x = self.prior.denoise_step(x, noise_of_step(self.schedules, step, levels), own, grid=grid, **more)
             self._draw_to_data(x, image, part, levels, step)
         return x[shift(self._in_mirrored(wanted), before)]
-
-    @property
-    def _whole(self) -> tuple[int, int]:
-        return self.mirrored.shape[0], self.mirrored.shape[1]
 
     def _draw_to_data(self, x: FloatArray, image: FloatArray, part: Mirrored, noise: Noise, step: int) -> None:
         """The data's half of a step: x ← x + w (y − x), and never farther from y than noise reaches; in place.
@@ -177,7 +173,7 @@ class Splitting:
 
     def _merge(self, x: FloatArray, here: Window, window: Window, between: Merging) -> FloatArray:
         """A window of the mirrored estimate, of which x is known here, once a coarser scale has had its say."""
-        wanted = self._read_by(window)
+        wanted = self.mirrored.read_by(window)
         known = between.reads(wanted)
         inside = x[shift(self._in_mirrored(known), here)]
         merged = between.merge(inside, known, wanted)
@@ -250,7 +246,7 @@ class Pipeline:
         looked_at.append(self.scales[-1].guides(fine[-1]))
         noisy = [self.scales[-1].with_fillings(looked_at[-1])]
         for scale, window in zip(self.scales[-2::-1], looked_at[-2::-1], strict=True):
-            halving = scale.with_fillings(reads_of_halving(noisy[-1], scale.shape))
+            halving = scale.with_fillings(sources(noisy[-1], of_halving, scale.shape))
             noisy.append(_from_even_places(join(scale.with_fillings(window), halving)))
         return [Needs(*windows) for windows in zip(merged, fine, looked_at, reversed(noisy), strict=True)]
 

@@ -118,7 +118,7 @@ def halve(values: FloatArray, here: Window, wanted: Window, shape: tuple[int, in
 
     def fill(start: int) -> None:
         band = slice(start, min(start + ROWS_AT_ONCE, rows.stop))
-        source = around(values, here, [_of_halving(band), _of_halving(columns)], shape)
+        source = around(values, here, [of_halving(band), of_halving(columns)], shape)
         low = weighted_sums(source, TAPS[:, None], 2)
         even, odd = weighted_sums(low[:, ::2], TAPS[None, ::2]), weighted_sums(low[:, 1::2], TAPS[None, 1::2])
         np.add(even, odd, out=result[start - rows.start :][: len(even)])
@@ -135,7 +135,7 @@ def double(values: FloatArray, here: Window, wanted: Window, half: tuple[int, in
 
     def fill(start: int) -> None:
         band = slice(start, min(start + 2 * ROWS_AT_ONCE, rows.stop))
-        source = around(values, here, [_of_doubling(band), _of_doubling(columns)], half)
+        source = around(values, here, [of_doubling(band), of_doubling(columns)], half)
         wide = np.empty((len(source), 2 * (source.shape[1] - HALF)), np.float32)
         for k in (0, 1):
             wide[:, k::2] = weighted_sums(source[:, k : source.shape[1] - 1 + k], TWICE[None, k::2])
@@ -150,19 +150,10 @@ def double(values: FloatArray, here: Window, wanted: Window, half: tuple[int, in
     return result
 
 
-def reads_of_halving(wanted: Window, shape: tuple[int, int]) -> Window:
-    """Of an image (H, W), what the pixels `wanted` at half its size are made from."""
-    return _read(wanted, _of_halving, shape)
-
-
-def reads_of_doubling(wanted: Window, half: tuple[int, int]) -> Window:
-    """Of an image at half its size, what the pixels `wanted` of the whole are made from."""
-    return _read(wanted, _of_doubling, half)
-
-
-def reads_of_crossover(wanted: Window, half: tuple[int, int]) -> Window:
-    """What the crossover of the pixels `wanted` is made from."""
-    return _read(wanted, _of_crossover, half)
+def sources(wanted: Window, places: Callable[[slice], range], shape: tuple[int, int]) -> Window:
+    """The least window of an image, mirrored beyond its edges, with all places from which `wanted` is made."""
+    rows, columns = (mirror(places(place), length) for place, length in zip(wanted, shape, strict=True))
+    return slice(int(rows.min()), int(rows.max()) + 1), slice(int(columns.min()), int(columns.max()) + 1)
 
 
 def cross_over(
@@ -175,7 +166,7 @@ def cross_over(
 
     def fill(start: int) -> None:
         band = slice(start, min(start + ROWS_AT_ONCE, rows.stop))
-        source = around(values, here, [_of_crossover(band), _of_crossover(columns)], half)
+        source = around(values, here, [of_crossover(band), of_crossover(columns)], half)
         result[band.start - rows.start : band.stop - rows.start] = weighted_sums(source, weights)
 
     for_each(fill, range(rows.start, rows.stop, ROWS_AT_ONCE))
@@ -199,21 +190,19 @@ def mirror(places: range, length: int) -> IntArray:
     return np.minimum(phase, 2 * length - 1 - phase)
 
 
-def _of_halving(wanted: slice) -> range:
+def of_halving(wanted: slice) -> range:
+    """Of an image, what pixels at half its size are made from."""
     return range(2 * wanted.start + 1 - HALF, 2 * wanted.stop - 1 + HALF)
 
 
-def _of_doubling(wanted: slice) -> range:
+def of_doubling(wanted: slice) -> range:
+    """Of an image at half its size, what pixels of the whole are made from."""
     return range(wanted.start // 2 - HALF // 2, (wanted.stop - 1) // 2 + 1 + HALF // 2)
 
 
-def _of_crossover(wanted: slice) -> range:
+def of_crossover(wanted: slice) -> range:
+    """What the crossover of pixels is made from."""
     return range(wanted.start - CROSSOVER_REACH, wanted.stop + CROSSOVER_REACH)
-
-
-def _read(wanted: Window, places: Callable[[slice], range], shape: tuple[int, int]) -> Window:
-    rows, columns = (mirror(places(place), length) for place, length in zip(wanted, shape, strict=True))
-    return slice(int(rows.min()), int(rows.max()) + 1), slice(int(columns.min()), int(columns.max()) + 1)
 
 
 def halve_noise(noise: Noise, here: Window, wanted: Window, shape: tuple[int, int]) -> Noise:
@@ -249,16 +238,16 @@ class Merging(NamedTuple):
 
     def reads_of_coarse(self, wanted: Window) -> Window:
         """Of the coarse image, for the pixels `wanted` of the fine one."""
-        return reads_of_crossover(reads_of_doubling(wanted, self.half), self.half)
+        return sources(sources(wanted, of_doubling, self.half), of_crossover, self.half)
 
     def reads(self, wanted: Window) -> Window:
         """Of the fine one, likewise."""
-        return join(wanted, reads_of_halving(self.reads_of_coarse(wanted), self.shape))
+        return join(wanted, sources(self.reads_of_coarse(wanted), of_halving, self.shape))
 
     def merge(self, fine: FloatArray, here: Window, wanted: Window) -> FloatArray:
         """The pixels `wanted`, where the fine image is known `here`."""
         assert self.coarse is not None
-        below, decided = self.reads_of_coarse(wanted), reads_of_doubling(wanted, self.half)
+        below, decided = self.reads_of_coarse(wanted), sources(wanted, of_doubling, self.half)
         difference = self.coarse[shift(below, self.window)] - halve(fine, here, below, self.shape)
         part = cross_over(difference, below, decided, self.half, self.crossover)
         result = double(part, decided, wanted, self.half)
