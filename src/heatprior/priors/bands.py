@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from os import PathLike
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self, Union
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -30,6 +30,10 @@ from heatprior.priors.protocol import ImagePrior, denoise_whole, with_card
 from heatprior.priors.schedules import Schedules, schedules_on
 from heatprior.store import PriorFile, write_prior_file
 
+if TYPE_CHECKING:
+    from heatprior.priors.convolutional import Tiling
+    from heatprior.priors.wavelet import WaveletBasis
+
 CELLS = 2048  # of a table
 TAIL_WIDTHS = 6.0  # beyond the outermost mean that it reaches; further out a posterior mean is straight
 NORM_RANGE = (1e-4, 1e4)
@@ -38,49 +42,7 @@ Spectrum = NDArray[Any]  # (H, W // 2 + 1), real or complex: half the plane of f
 Shape = tuple[int, int]
 
 
-class Bands(Protocol):
-    """J filters on any grid, spectrum by spectrum."""
-
-    @property
-    def count(self) -> int:
-        """J."""
-        ...
-
-    @property
-    def shares(self) -> FloatArray:
-        """The weight of each response, (J,)."""
-        ...
-
-    @property
-    def strides(self) -> tuple[int, ...]:
-        """The number of pixels from one coefficient of a band to the next, along each axis."""
-        ...
-
-    @property
-    def unit(self) -> int:
-        """The period of the coarsest band, in pixels."""
-        ...
-
-    @property
-    def margin(self) -> int:
-        """The number of pixels beyond an edge that matter."""
-        ...
-
-    def spectrum(self, band: int, shape: Shape) -> Spectrum:
-        """F k_j / xi_j on a grid of H×W pixels; all zero if the grid is too small for the band."""
-        ...
-
-    def check_shape(self, shape: Shape) -> None:
-        """Refuse a grid on which there are no such bands."""
-        ...
-
-    def describe(self) -> str:
-        """What they are, in a few words."""
-        ...
-
-    def tensors(self) -> dict[str, Any]:
-        """The arrays that a file of a prior holds of them."""
-        ...
+Bands = Union["Tiling", "WaveletBasis"]  # J filters on any grid, spectrum by spectrum
 
 
 def to_spectrum(images: FloatArray) -> Spectrum:
@@ -112,16 +74,13 @@ def of_type(result: FloatArray, like: FloatArray) -> FloatArray:
     return result.astype(np.float32 if np.asarray(like).dtype.itemsize <= 4 else np.float64, copy=False)
 
 
-BandsOf = TypeVar("BandsOf", bound=Bands)
-
-
 @dataclass(frozen=True, eq=False)
-class BandPrior(Generic[BandsOf]):
+class BandPrior:
     """The common part of priors on bands: the bands, xi_j (J,), the experts, and a card."""
 
     kind: ClassVar[str]
     bands_from: ClassVar[Any]  # of a `PriorFile`
-    bands: BandsOf
+    bands: Bands
     norms: FloatArray
     experts: Experts
     card: Mapping[str, Any] = field(default_factory=dict)

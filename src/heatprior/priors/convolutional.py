@@ -126,14 +126,14 @@ def _labels(tiling: Tiling, shape: Shape) -> IntArray:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ConvolutionalPrior(BandPrior[Tiling]):
+class ConvolutionalPrior(BandPrior):
     """A product of experts on all responses of a whole image to filters of disjoint sets of frequencies.
 
     Images `y` are (..., H, W) of any size, taken to be cyclic; `sigma` is one number or one per image.
 
     Parameters
     ----------
-    bands : BandsOf
+    bands : Tiling
         The sets of frequencies, one for each expert, for images of any size.
     norms : ndarray, (J,)
         The norms xi_j of the filters: how strongly a band responds.
@@ -151,6 +151,7 @@ class ConvolutionalPrior(BandPrior[Tiling]):
 
     kind: ClassVar[str] = "convolutional"
     bands_from = Tiling.from_file
+    bands: Tiling
 
     def log_prob(self, y: FloatArray, sigma: ArrayLike) -> FloatArray:
         """log f(y, t) + log Z(t) = Σ_j Σ_i log psi_j((K_j y)_i, t): (...).

@@ -27,7 +27,7 @@ from heatprior.locks import cached_property
 from heatprior.priors.arguments import as_patches, as_sigma, as_sigmas_of, evaluate
 from heatprior.priors.experts import Experts, experts_from
 from heatprior.priors.filters import FilterBank
-from heatprior.priors.patch_step import cells_of_patch_prior, step_of_patch_prior
+from heatprior.priors.patch_step import cells_of_patch_prior, lines_through, step_of_patch_prior
 from heatprior.priors.protocol import NoiseDirections, NoiseLikelihood, Posterior, with_card
 from heatprior.priors.schedules import Schedules, schedules_on
 from heatprior.scipy_subset import refine
@@ -255,7 +255,4 @@ def _lines(prior: PatchPrior, sigma: float, contrast: float, filters: tuple[int,
     reach = experts.reach + TAIL_WIDTHS * (experts.base_sigma + tau)  # of u / c
     q = np.linspace(-1.0, 1.0, CELLS // SPLINE_STEP + 1)
     values = experts.log_density(q[:, None] * reach, tau) - np.log(contrast)
-    values = refine(values, SPLINE_STEP).T  # (J, cells + 1)
-    slopes = np.diff(values)
-    starts = values[:, :-1] - slopes * (np.arange(CELLS) - CELLS / 2)
-    return np.stack([starts, slopes], axis=-1, dtype=np.float32), contrast * reach
+    return lines_through(refine(values, SPLINE_STEP).T), contrast * reach

@@ -92,11 +92,11 @@ def _changes(prior: PatchPrior, sigma: float, cells: int) -> FloatArray:
 
 def _tables(prior: PatchPrior, by_expert: Iterable[FloatArray], lowest: float, ratio: float) -> ResponseTables:
     """Straight lines through the changes (S, cells + 1) of each expert, where cells meet; one expert at a time."""
-    lines = [_lines_through(_between_chord_and_curve(changes, -1)) for changes in by_expert]
+    lines = [lines_through(_between_chord_and_curve(changes, -1)) for changes in by_expert]
     return ResponseTables(np.stack(lines), _reach(prior), _growth(prior), lowest, ratio)
 
 
-def _lines_through(nodes: FloatArray) -> FloatArray:
+def lines_through(nodes: FloatArray) -> FloatArray:
     """Value in the middle of the table and slope of each cell, (S, cells, 2) in float32."""
     cells = nodes.shape[-1] - 1
     slopes = np.diff(nodes)

@@ -163,7 +163,7 @@ class WaveletBasis:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class WaveletPrior(BandPrior[WaveletBasis]):
+class WaveletPrior(BandPrior):
     """A product of experts on the coefficients of an orthonormal wavelet basis: an exact density of whole images.
 
     Images `y` are (..., H, W), taken to be cyclic, their sides multiples of 2^levels; `sigma` is one number or one per
@@ -171,7 +171,7 @@ class WaveletPrior(BandPrior[WaveletBasis]):
 
     Parameters
     ----------
-    bands : BandsOf
+    bands : WaveletBasis
         The bands of the basis, one for each expert.
     norms : ndarray, (J,)
         The norms xi_j of the filters: how strongly a band responds.
@@ -191,6 +191,7 @@ class WaveletPrior(BandPrior[WaveletBasis]):
 
     kind: ClassVar[str] = "wavelet"
     bands_from = WaveletBasis.from_file
+    bands: WaveletBasis
 
     def log_prob(self, y: FloatArray, sigma: ArrayLike) -> FloatArray:
         """log f(y, t) = Σ_j Σ_m log xi_j psi_j(xi_j c_jm, t), on the span of the bands: (...)."""
