@@ -41,12 +41,15 @@ def test_the_density_is_the_sum_over_the_components_of_equation_6(experts, tau):
 
 @every_bank
 @every_noise
-def test_the_derivative_is_that_of_the_log_density(experts, tau):
+def test_derivatives_are_those_of_the_log_density(experts, tau):
     u, width = responses(experts, tau), np.hypot(experts.base_sigma, tau)
     step = 0.05 * width
     first = derivative(lambda h: experts.log_density(u + h, tau), step)
+    second = derivative(lambda h: experts.first_derivative(u + h, tau), step)
+    own = (experts.moments(u, tau).variance - width**2) / width**2
     # 1e-8 in units of the width: the truncation of the stencil.
     np.testing.assert_allclose(width * experts.first_derivative(u, tau), width * first, rtol=1e-8, atol=1e-8)
+    np.testing.assert_allclose(own, width**2 * second, rtol=1e-8, atol=1e-8)
 
 
 @every_bank

@@ -1,20 +1,14 @@
 """Learning a mixture of Gaussians with contrasts by stepwise EM, from clean images or from images with known noise.
 
-Every step draws a batch; the E-step computes the expected sufficient statistics of the batch under the current mixture
-(priors/expectation_maximisation.py), running averages of them move towards the new ones with decreasing step sizes,
-and the M-step is the mixture of these averages. A shape that explains next to nothing is revived: it takes half of the
-patches of the most frequent one.
+The E-step computes the expected sufficient statistics of a batch under the current mixture
+(priors/expectation_maximisation.py), running averages move towards them with decreasing step sizes, and the M-step is
+the mixture of these. A shape that explains next to nothing takes half of the patches of the most frequent one.
 
-From noisy patches plain EM learns the narrow directions of a shape very slowly: where the variance is a tenth of that
-of the noise, a step covers a hundredth of the distance. So Fisher scoring is used instead: the step is divided by the
-Fisher information. With one contrast the new covariance is then the mean of y yᵀ − sigma² Id over the patches of the
-shape; without noise it is EM.
-
-With noise, moreover, many shapes explain a faint patch about equally well, which costs no likelihood. It costs
-denoising quality, which uses the one shape that explains a patch best. So the last steps sharpen the responsibilities,
-until faint patches have a shape of their own.
-
-Every batch is a function of the seed and of the number of the step alone.
+From noisy patches plain EM learns narrow directions very slowly: where the variance is a tenth of that of the noise, a
+step covers a hundredth of the distance. Fisher scoring divides the step by the Fisher information: with one contrast
+the new covariance is the mean of y yᵀ − sigma² Id over the patches of the shape; without noise it is EM. Many shapes
+explain a faint patch about equally well, which costs no likelihood but denoising quality, which uses the best shape
+alone: so the last steps sharpen the responsibilities. A batch is a function of the seed and the step alone.
 """
 
 from __future__ import annotations

@@ -1,14 +1,12 @@
 """Training a patch prior by denoising score matching, section 4.1.
 
-Every batch is a function of the seed and of the number of the step alone, so a run that is interrupted and resumed from
-its state ends with the same bits as one without a break, whatever thread draws a batch, and when.
+Every batch is a function of the seed and of the number of the step alone, so a run that is resumed from its state ends
+with the same bits as one without a break, whatever thread draws a batch, and when.
 
-Denoising score matching, Eq. (4), is a loss over all noise levels at once. For clean patches x, noise n and y = x +
-sigma n the residual is r = x − y − sigma² ∇ log f(y, t), that is r = −sigma n − sigma² Kᵀ phi(K y), and the loss the
-mean of ‖r‖² / sigma². The paper writes a plain norm and no weight; a square is meant, and the weight makes every noise
-level count alike (docs/math.md). Patches are columns there, (a, n), and the filters rows, (J, a), so that every product
-is one matrix product. Within a piece of a batch all is done in the type of the batch; the loss, sums over pieces and
-the point are in float64.
+Eq. (4) is a loss over all noise levels at once. For clean patches x, noise n and y = x + sigma n the residual is
+r = x − y − sigma² ∇ log f(y, t) = −sigma n − sigma² Kᵀ phi(K y), and the loss the mean of ‖r‖² / sigma²: the paper
+writes a plain norm and no weight (docs/math.md). Patches are columns, (a, n), and the filters rows, (J, a). Within a
+piece of a batch all is in the type of the batch; the loss, sums over pieces and the point are in float64.
 """
 
 from __future__ import annotations

@@ -1,14 +1,12 @@
 """Maximum likelihood of a noise level: contrasts of blocks fitted by EM, the peak, and an honest standard error.
 
 The log-likelihood of blocks i of an image is Σ_i log Σ_c π_c f_c(block_i, sigma), maximised over the weights π at each
-noise level (a profile), and then over the noise level. Patches overlap and are taken for independent, so it is a
-composite likelihood: its peak is right, its curvature is not the precision. The standard error is therefore the
-sandwich: the spread of sums of scores over parts of the image, over the curvature.
+noise level (a profile), and then over the noise level. Patches overlap and are taken for independent: the peak of this
+composite likelihood is right, its curvature is not the precision. So the standard error is the sandwich: the spread of
+sums of scores over parts of the image, over the curvature.
 
-One patch carries little information about its contrast; a block of 7×7 overlapping patches does, and texture is seldom
-smaller. The log-density of a block is the sum over its patches, for each noise level and contrast. A mixture of
-Gaussians knows patches well enough for each to be a block. Patches are looked at in the directions in which clean ones
-are weak beside the noise: these say most about it, and are most robust where the image is not what the prior expects.
+One patch tells little of its contrast; a block of 7×7 overlapping patches does. A mixture knows patches well enough for
+each to be a block. Patches are looked at in the directions in which clean ones are weak beside the noise.
 """
 
 from __future__ import annotations

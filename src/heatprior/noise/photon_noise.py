@@ -1,15 +1,13 @@
 """Noise that changes with brightness, as of photons counted and then read out: variance = gain · x + offset.
 
-Gain and offset maximise Σ_k log Σ_c π_c f_c(block_k, sqrt(gain · x_k + offset)), x_k being the brightness of a block.
-That is the mean of its pixels: a prior with zero-mean filters leaves it as it is when it denoises, and where the
-variance is affine, its mean over a block is the variance at the mean. Blocks of like brightness share the weights π of
-the contrasts: in dark regions contrasts are weaker.
+Gain and offset maximise Σ_k log Σ_c π_c f_c(block_k, sqrt(gain · x_k + offset)), x_k being the mean of a block, which
+zero-mean filters leave as it is. Blocks of like brightness share the weights π of the contrasts: in dark regions
+contrasts are weaker.
 
-Why many pixels have the lowest value: because values below it were cut off, or because no photons were counted.
-Gaussian noise that was cut off at a floor is weaker near it, and so are counts near none: but beyond the floor's reach
-the former stays the same, the latter goes on to grow. If a pixel has noise of sigma before it is cut off, its standard
-deviation follows from its mean. So both are models of the noise of blocks by their brightness, and the likelihood
-decides. Where it cannot, below two counts or so, the values are whole numbers of counts, and the gain is their step.
+Why many pixels have the lowest value: because values below it were cut off, or because no photons were counted. Noise
+that was cut off at a floor is weaker near it, and so are counts near none; but beyond the floor's reach the former
+stays the same, the latter goes on to grow. Both are models of the noise of blocks, and the likelihood decides. Where it
+cannot, below two counts or so, the values are whole numbers of counts, and the gain is their step.
 """
 
 from __future__ import annotations

@@ -1,13 +1,11 @@
 """Counted photons as values whose noise is white: the generalised Anscombe transform, and its exact unbiased inverse.
 
-A pixel is y = black + gain · Poisson(λ) + read noise, so its variance grows with λ. The transform (Starck, Murtagh,
-Bijaoui 1998) f(y) = 2 sqrt(z + 3/8 + s²), with z = (y − black) / gain and s = read noise / gain, has a standard
-deviation of nearly one whatever λ, from a few counts on. What denoises f(y) estimates E[f | λ], and f⁻¹ of that mean is
-below λ: at one count by a fifth. The exact unbiased inverse (Mäkitalo, Foi 2011, 2013) takes E[f | λ] to λ. Both
-moments of f are sums over counts of a Gaussian integral, which is done by quadrature here.
-
-Below a few counts the standard deviation of f is less than one: at half a count two thirds. It is known as a function
-of λ, and so smooth that λ from a blurred image is good enough. With it one count a pixel is denoised better by 1.1 dB.
+A pixel is y = black + gain · Poisson(λ) + read noise. The transform (Starck, Murtagh, Bijaoui 1998) f(y) = 2 sqrt(z +
+3/8 + s²), with z = (y − black) / gain and s = read noise / gain, has a standard deviation of nearly one from a few
+counts on. What denoises f(y) estimates E[f | λ], and f⁻¹ of that is below λ: at one count by a fifth. The exact
+unbiased inverse (Mäkitalo, Foi 2011, 2013) takes E[f | λ] to λ. Both moments of f are sums over counts of a Gaussian
+integral, done by quadrature. Below a few counts the deviation of f is less, known as a function of λ, and so smooth
+that λ from a blurred image is good enough: one count a pixel is denoised better by 1.1 dB.
 """
 
 from __future__ import annotations

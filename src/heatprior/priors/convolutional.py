@@ -2,11 +2,9 @@
 
 f(x, t) = ∏_j ∏_i psi_j((K_j x)_i, t) / Z with sigma_j²(t) = sigma_0² + xi_j² sigma², sigma = sqrt(2t): every band j has
 a real filter with |F k_j| = xi_j on its set of frequencies and 0 elsewhere, and an expert at every pixel. The sets are
-disjoint, and frequency zero is in none of them, so brightness is not modelled.
-
-Its theorem says that this solves the heat equation. That holds for the covariance of the components but not for their
-weights, which change with t (and so does Z): a band of m frequencies has n responses, more than it has dimensions. See
-docs/math.md, `multiplied_out.py`, which measures it, and `wavelet.py`, the sibling for which the theorem is exact.
+disjoint, none holds frequency zero. Its theorem is right for the covariance of the components but not for their
+weights, which change with t (and so does Z): a band of m frequencies has n > m responses. See docs/math.md,
+`multiplied_out.py`, which measures it, and `wavelet.py`, the sibling for which the theorem is exact.
 """
 
 from __future__ import annotations

@@ -1,12 +1,8 @@
 """The protocols of priors: the density of a noisy patch at every noise level, and what the algorithms need besides.
 
 Section 2.2 of the paper. `sigma` is the standard deviation of the noise, sqrt(2t), in the units of the patches: one
-number, or one per patch (an array that broadcasts against the leading axes of the patches). It is never state.
-
-`DiffusedPrior` and `ImagePrior` are what a user has to write. `Prior` is what the algorithms ask for: the priors of
-this package have all of it, and `complete` adds to any other what it lacks, made from its three methods: a step of an
-image is Tweedie's formula, on a few thousand patches at a time, or on the whole image. If the object has no
-`patch_shape`, it is inferred from one sample.
+number, or one per patch; never state. `DiffusedPrior` and `ImagePrior` are what a user has to write, `Prior` is what
+the algorithms ask for: `complete` adds to any other what it lacks, a step of an image being Tweedie's formula.
 """
 
 from __future__ import annotations

@@ -2,20 +2,15 @@
 
 For a posterior mean f(y) = E[X | Y = y] the covariance of what remains unknown is C times its derivative, Cov[X | Y] =
 J_f(y) C: Tweedie's formula, differentiated once more. So one more run of the very same denoiser, on the image with a
-tenth of the noise n added to it, tells the error of every pixel as n_p (f(y + n/10) − f(y))_p · 10 on average over n:
-whatever the prior, the method, the scales, the colours and the noise model. Overlapping patches, which are correlated,
-need no model, since what is probed is their average. Neighbouring pixels share an average, for one draw of n is noisy.
+tenth of the noise n added to it, tells the error of every pixel as n_p (f(y + n/10) − f(y))_p · 10 on average over n,
+whatever the prior, the scales, the colours and the noise. Neighbouring pixels share an average, for one draw is noisy.
+How nearly averages, splitting and tuned priors have errors of this size is measured on validation images and kept on
+the prior's card (`Calibration`).
 
-Denoisers that are not quite posterior means (averages, splitting, tuned priors) have errors of nearly this size; how
-nearly is measured on validation images and kept on the prior's card (`Calibration`).
-
-White noise is probed with signs whose products with shifted copies of themselves cancel over the image. The trace of a
-matrix J is the mean of n J n over random signs n; of one draw it is off by Σ J_pq n_p n_q over pixels p ≠ q. A denoiser
-treats most places alike, J_pq is much the same for all pixels the same step apart, and such products sum to a number
-that one draw fixes for all images of its size. A maximal-length sequence of a shift register, folded along the diagonal
-of a tile, has no such products: of any two different places of the tile, as many pairs agree as differ (but for one).
-
-The same probe predicts the PSNR without the truth (`predicted_psnr.py`).
+White noise is probed with signs. The trace of a matrix J is the mean of n J n; of one draw it is off by Σ J_pq n_p n_q
+over pixels p ≠ q, and J_pq is much the same for all pixels the same step apart. A maximal-length sequence of a shift
+register, folded along the diagonal of a tile, has no such products: of any two different places of the tile, as many
+pairs agree as differ (but for one). The same probe predicts the PSNR (`predicted_psnr.py`).
 """
 
 from __future__ import annotations

@@ -1,13 +1,10 @@
 """Restoring an image from data y = A x + noise: the data's half and the prior's half of a step, in turn.
 
 Plug-and-play half-quadratic splitting, at noise levels that fall from what the data leave undetermined to what their
-noise does: x ← the estimate z drawn to the data (`operators/tikhonov.py`), z ← E[X | X + level n = x], averaged over
-patches (the prior's own denoising step), at every scale that the image holds, since a patch sees no further than its
-own size. How many steps there are, how low the levels fall, and how far z is carried on between the half-steps in the
-direction in which it came, depend on one number: the part of the image that the data leave undetermined, where the
-prior alone moves it, by a little in each step. This rule is the same for every operator, chosen on validation images.
-
-What is minimised: docs/inverse.md. In short, with posterior means and falling levels no one function is.
+noise does: x ← the estimate z drawn to the data, z ← E[X | X + level n = x], averaged over patches, at every scale that
+the image holds. How many steps there are, how low the levels fall, and how far z is carried on in the direction in
+which it came, depend on one number: the part of the image that the data leave undetermined. This rule is the same for
+every operator, chosen on validation images. What is minimised: docs/inverse.md.
 """
 
 from __future__ import annotations

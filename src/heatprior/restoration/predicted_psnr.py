@@ -1,12 +1,10 @@
 """What PSNR a denoised image should have, without the truth: two estimates of its risk, weighed by their variances.
 
 Stein's is unbiased for any image and denoiser: E ‖f − x‖² = E ‖f − y‖² − tr C + 2 tr J C. But the noise of n pixels has
-not exactly the variance that it should have, and at strong noise that is much beside the error that is left. Another
-one does not see that: the risk is nearly a constant, plus a part of what the denoiser lets through (the trace), plus a
-part of the structure that it removed: how much stronger what it took away is, blurred, than what it takes away of noise
-alone. The parts are learnt on validation images and kept on the prior's card (`read_risk_table`), with how well
-they do from image to image. Where the two contradict each other, nothing is predicted: the noise is not what was given
-(clipped at black or white, say), or the image is unlike any photograph.
+not exactly the variance that it should have, which is much beside the error that is left of strong noise. Another one
+does not see that: nearly a constant, plus a part of the trace, plus a part of how much stronger what was removed is,
+blurred, than what is removed of noise alone, learnt on validation images and kept on the prior's card. Where the two
+contradict each other, nothing is predicted: the noise is not what was given, or the image is unlike any photograph.
 """
 
 from __future__ import annotations

@@ -1,16 +1,15 @@
 """Scales: an image at half its size, where its noise is half as strong and a patch sees twice as far.
 
-Halving is a root raised cosine filter of some pixels, one below three quarters of the coarse band and nothing above
-five quarters. Its shifts by two pixels are orthogonal, but for what is cut off at its ends: so white noise stays white.
-The denoised coarse image decides the low frequencies of the fine one: merged = fine + double(crossover(coarse −
-halve(fine))). All three filters are short, so a window of the result follows from a window of the image. Pixels beyond
-the edges are mirrored, the edge between two of them.
+Halving is a root raised cosine filter, one below three quarters of the coarse band and nothing above five quarters. Its
+shifts by two pixels are orthogonal, but for what is cut off at its ends: so white noise stays white. The denoised
+coarse image decides the low frequencies of the fine one: merged = fine + double(crossover(coarse − halve(fine))). All
+filters are short, so a window of the result follows from a window of the image, mirrored between two pixels beyond its
+edges.
 
-Where one scale takes over from the other is a `Crossover`, which a prior's card may have for some noise levels:
-`"crossover": {"sigmas": [s_1 … s_m], "edges": […], "widths": […]}`, a table over sigma. With
-`"crossover_between"`, which has `"heights"` as well, the coarse image takes part after every step of the fine one, not
-only after the last: what is left of the noise is then nearly all of high frequency, and the shapes of smooth patches
-are easier to tell.
+Where one scale takes over is a `Crossover`, which a card may have for some noise levels: `"crossover": {"sigmas": [s_1
+… s_m], "edges": […], "widths": […]}`. With `"crossover_between"`, which has `"heights"` as well, the coarse image takes
+part after every step of the fine one: what is left of the noise is then of high frequency, and shapes are easier to
+tell.
 """
 
 from __future__ import annotations

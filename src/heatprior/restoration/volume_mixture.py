@@ -1,12 +1,10 @@
 """A mixture of Gaussians on patches in three dimensions, fitted to the noisy volume that it denoises.
 
 f(p) = Σ_k π_k G(p; 0, Σ_k) on patches of about 64 voxels without their brightness: Eq. (2) of the paper does not care
-how pixels are arranged. No volume is needed to learn from. Which component a patch belongs to is told by a first
-estimate, the guide, whose errors are taken for a third of the noise; what the component looks like by the noisy patches
-that belong to it, EM with hard evidence: eigenvalues s of their covariance are freed of noise, and of what few patches
-pretend, by the law of Marchenko and Pastur. With γ = d / n_k and b = s / sigma² + 1 − γ, s becomes sigma² (ℓ − 1),
-ℓ = (b + √(b² − 4 s / sigma²)) / 2, and 0 up to sigma² (1 + √γ)². So few axes are left, and patches are products of
-a few hundred columns: no loop of its own is needed.
+how pixels are arranged. Which component a patch belongs to is told by a first estimate, the guide, whose errors are
+taken for a third of the noise; what the component looks like by its noisy patches, EM with hard evidence: eigenvalues s
+of their covariance are freed of noise by the law of Marchenko and Pastur. With γ = d / n_k and b = s / sigma² + 1 − γ,
+s becomes sigma² (ℓ − 1), ℓ = (b + √(b² − 4 s / sigma²)) / 2, and 0 up to sigma² (1 + √γ)². So few axes are left.
 """
 
 from __future__ import annotations

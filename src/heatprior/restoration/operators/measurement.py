@@ -1,14 +1,10 @@
 """What an operator is: y = A x + noise, for real images x (H, W) and data y of any shape, real or complex.
 
-`Operator` is what a user writes down, such as `Blur(kernel)`: it does not know sizes. `on(data shape)` makes of it a
-`Measurement`, A itself. Where data are complex, Aᵀ stands for the real part of the conjugate transpose, so that
-Re⟨A x, r⟩ = ⟨x, Aᵀ r⟩: real and imaginary part are data like any others.
-
-As it is used, data that are missing or less certain count less, and every use is counted. The data's half of a step of
-restoring is Tikhonov's: x = argmin_x ‖A x − y‖² / (2 sigma²) + ‖x − z‖² / (2 tau²). With ratio = sigma² / tau²,
-x = z + (AᵀA + ratio)⁻¹ Aᵀ(y − A z): by the operator's closed form if it has one, else by conjugate gradients, which
-begin at z, the prior's estimate of the step before. The closed form may be that of the data,
-x = z + Aᵀ(A Aᵀ + ratio)⁻¹(y − A z), which is the same image.
+`Operator` is what a user writes down; `on(data shape)` makes of it a `Measurement`, A itself. Where data are complex,
+Aᵀ is the real part of the conjugate transpose, so that Re⟨A x, r⟩ = ⟨x, Aᵀ r⟩. The data's half of a step of restoring
+is Tikhonov's: x = argmin_x ‖A x − y‖² / (2 sigma²) + ‖x − z‖² / (2 tau²). With ratio = sigma² / tau²,
+x = z + (AᵀA + ratio)⁻¹ Aᵀ(y − A z) = z + Aᵀ(A Aᵀ + ratio)⁻¹(y − A z): by the operator's closed form if it has one, else
+by conjugate gradients, which begin at z.
 """
 
 from __future__ import annotations
