@@ -36,6 +36,6 @@ PRESETS = {
 
 def find_preset(quality: str) -> Preset:
     """The preset of this name."""
-    if quality not in PRESETS:
+    if not isinstance(quality, str) or quality not in PRESETS:
         raise InvalidInputError(f"quality is {quality!r}; expected {', '.join(map(repr, PRESETS))}")
     return PRESETS[quality]

@@ -25,6 +25,7 @@ COLOUR = np.zeros((20, 20, 3), np.uint8)
         (np.zeros((1, 1)), r"shape \(1, 1\) but the prior acts on patches of 8×8"),
         (np.zeros((6, 20)), r"shape \(6, 20\) but the prior acts"),
         (np.full((20, 20), np.nan), "nothing but NaN"),
+        ([[0.1, 0.2], [0.3]], "rows differ in length"),
         ("photo.png", "is a path, 'photo.png'; read it first"),
     ],
 )
@@ -78,6 +79,11 @@ def test_a_noise_level_that_does_not_fit_the_channels_is_refused(sigma):
         ({"white": -1}, "white is -1"),
         ({"white": float("nan")}, "white is nan"),
         ({"white": "255"}, "white is '255'"),
+        ({"white": 1e300}, r"up to 1 but full scale \(white\) is 1e\+300; give the right"),
+        ({"quality": ["fast"]}, "quality is .'fast'.; expected 'fast'"),
+        ({"noise": ["auto"]}, "noise is .'auto'.; expected 'auto'"),
+        ({"strength": "2"}, "strength is '2'; expected 0.1 to 10"),
+        ({"strength": None}, "strength is None"),
     ],
 )
 def test_an_option_that_makes_no_sense_is_refused(options, why):

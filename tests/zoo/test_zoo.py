@@ -40,6 +40,8 @@ def test_an_unknown_name_is_refused_with_the_known_ones():
     assert all(name in str(refusal.value) for name in names())
     assert "or give a path" in str(refusal.value)
     assert "\n" not in str(refusal.value)
+    with pytest.raises(PriorFileError, match="the prior is a NoneType; expected a name"):
+        load(None)
 
 
 def test_a_name_with_a_suffix_is_a_path(tmp_path, monkeypatch):

@@ -75,7 +75,10 @@ def unwrap(image: Any, channel_axis: ChannelAxis = None) -> Held:
     if isinstance(image, np.ma.MaskedArray):
         return _unwrap_masked(image, channel_axis)
     if isinstance(image, list | tuple):
-        image = np.asarray(image)
+        try:
+            image = np.asarray(image)
+        except ValueError as error:  # of numpy, which speaks of sequences
+            raise InvalidInputError("the image is a list whose rows differ in length; make them equal") from error
     narrow = _in_known_type(image)
     return Held(narrow, channel_axis, None if narrow is image else image.dtype, lambda result: result)
 
@@ -190,6 +193,10 @@ def check_white(white: float, pixels: NDArray[Any]) -> float:
     if not (isinstance(white, int | float | np.integer | np.floating) and 0 < white < np.inf):
         raise InvalidInputError(f"white is {white!r}; expected the positive value that stands for full scale")
     largest = max(abs(end) for end in _extremes(pixels))
+    if 0 < LARGEST_GREY * largest < white:  # float32 has no noise of so little a part
+        raise InvalidInputError(
+            f"the image has values up to {largest:g} but full scale (white) is {white:g}; give the right full scale"
+        )
     if largest > LARGEST_GREY * white:
         raise InvalidInputError(
             f"the image has values up to {largest:g} but full scale (white) is {white:g}; set values that stand "

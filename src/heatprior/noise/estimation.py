@@ -295,7 +295,7 @@ def _camera_noise(decision: Decision) -> ChannelNoise:
     return ChannelNoise("camera", level, None, {}, decision.level, None, 0.0, decision.probability)
 
 
-def check_kind(noise: str) -> None:
+def check_kind(noise: object) -> None:
     """Refuse what is no kind of noise."""
     if noise not in ("auto", *KINDS):
         raise InvalidInputError(f"noise is {noise!r}; expected 'auto', {', '.join(map(repr, KINDS))}")

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from numbers import Real
 from os import PathLike
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict, Unpack, overload
@@ -62,13 +63,13 @@ class Settings:
         find_preset(self.quality)
         if self.steps not in (None, 1):
             raise InvalidInputError(f"steps is {self.steps!r}; expected None, the prior's own schedule, or 1")
-        if not STRENGTHS[0] <= self.strength <= STRENGTHS[1]:
+        if not (isinstance(self.strength, Real) and STRENGTHS[0] <= self.strength <= STRENGTHS[1]):
             low, high = STRENGTHS
             raise InvalidInputError(f"strength is {self.strength!r}; expected {low:g} to {high:g} times what was found")
-        if self.profile is None and self.counts is None and self.noise != "auto":
+        if not hasattr(self.noise, "at") and self.counts is None and self.noise != "auto":
             from heatprior.noise.estimation import check_kind  # noqa: PLC0415 (only where noise is estimated)
 
-            check_kind(str(self.noise))
+            check_kind(self.noise)
 
     @property
     def profile(self) -> NoiseProfile | None:

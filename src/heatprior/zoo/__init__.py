@@ -43,6 +43,8 @@ def load(prior: str | PathLike[str]) -> StoredPrior:
     """
     if isinstance(prior, str) and prior in names():
         return _load_shipped(prior)
+    if not isinstance(prior, str | PathLike):
+        raise PriorFileError(f"the prior is a {type(prior).__name__}; expected a name such as 'patch7', or a path")
     path = Path(prior)
     if not path.suffix and not path.exists():
         raise PriorFileError(f"no prior is called {prior!r}; shipped are {', '.join(names())}; or give a path")
