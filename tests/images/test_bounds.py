@@ -204,6 +204,22 @@ def test_a_small_picture_in_a_huge_file_is_refused_before_it_is_read(tmp_path: P
     refuse_when_padded(path)
 
 
+def test_a_huge_png_that_does_not_begin_with_its_header_is_refused_before_it_is_read(tmp_path: Path):
+    """What stands there instead would be taken for a width and a height."""
+    path = tmp_path / "image.png"
+    save_png(path, noise((40, 50, 3), "uint8"))
+    content = path.read_bytes()
+    path.write_bytes(content[:8] + content[33:])
+    os.truncate(path, 1 << 30)
+    tracemalloc.start()
+    try:
+        with pytest.raises(ImageFileError, match="its header is damaged"):
+            read_image(path)
+        assert tracemalloc.get_traced_memory()[1] < 3 * decoding.ROOM
+    finally:
+        tracemalloc.stop()
+
+
 @pytest.mark.parametrize("mode", ["L", "P"])
 def test_a_strip_far_longer_than_its_pixels_is_refused_before_it_is_read(tmp_path: Path, mode: str):
     path = tmp_path / "image.tif"

@@ -65,7 +65,9 @@ def write(path: Path, pixels: NDArray[Any], like: ImageFile) -> None:
 
 def _size(content: bytes) -> int:
     """Bytes of the pixels that the header declares, with as many samples as a pixel can have."""
-    width, height, depth = struct.unpack_from(">IIB", content, DEPTH - 8)
+    name, width, height, depth = struct.unpack_from(">4sIIB", content, len(SIGNATURE) + 4)
+    if name != b"IHDR":
+        raise ImageFileError("its header is damaged; get a fresh copy")
     return int(width * height) * 4 * (1 if depth <= 8 else 2)
 
 
