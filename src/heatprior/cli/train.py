@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields
+from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -90,6 +91,8 @@ def train(
     """
     from heatprior.learning.runs import PRIOR, Run, begin_run, interruptible, resume_run
 
+    if isnan(checkpoint):  # which older releases of typer take for a number within limits
+        raise typer.BadParameter("--checkpoint is nan; expected the seconds between checkpoints")
     if resume:
         if not Run(output).exists():
             raise TrainingError(f"{output} holds no run; leave out --resume to start one")
