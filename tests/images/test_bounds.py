@@ -150,7 +150,7 @@ def test_libtiff_says_nothing(tmp_path: Path, capfd: pytest.CaptureFixture[str])
     for place in range(30, 200):
         content[place] ^= 0x5A
     path.write_bytes(content)
-    with pytest.raises(OSError, match="decoder error"), Image.open(path) as picture:
+    with pytest.raises(OSError, match="decoder error|-2"), Image.open(path) as picture:
         picture.load()
     assert capfd.readouterr().err != ""  # Pillow by itself lets it speak
     with pytest.raises(ImageFileError):
