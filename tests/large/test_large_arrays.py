@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from skimage import data
 
 import heatprior as hp
 from heatprior.errors import InvalidInputError
@@ -169,6 +170,20 @@ def test_the_noise_is_found_once_from_squares_whatever_the_blocks():
     np.testing.assert_array_equal(first, second)
     known = hp.denoise(image, reports[0].sigma.flat[0], prior=PRIOR, steps=1)
     np.testing.assert_array_equal(first, known)
+
+
+@pytest.mark.parametrize("picture", [data.camera, data.astronaut])
+def test_where_no_noise_is_found_no_block_changes_unless_it_is_to_be_smoothed(picture):
+    image = picture()[100:300, 100:300]
+    axis = -1 if image.ndim > 2 else None
+    lazy = da.from_array(image, chunks=(128, 90, 3)[: image.ndim])
+    assert hp.estimate_noise(image, channel_axis=axis).is_none
+    assert hp.estimate_noise(lazy, channel_axis=axis).is_none
+    known = {"channel_axis": axis, "keep_outliers": True, "quality": "fast"}
+    np.testing.assert_array_equal(hp.denoise(lazy, **known).compute(), image)
+    smooth = hp.denoise(lazy, strength=2.0, **known).compute()
+    np.testing.assert_allclose(smooth, hp.denoise(image, strength=2.0, **known), atol=1)  # a rounding
+    assert np.any(smooth != image)
 
 
 @pytest.mark.parametrize("kind", ["uint16", "float32"])

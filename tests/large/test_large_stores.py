@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import tifffile
 import zarr
+from skimage import data
 from small_stores import SIGMA, by_planes, everything_but_chunks, ome_zarr, pixels
 
 import heatprior as hp
@@ -118,6 +119,14 @@ def test_the_noise_is_estimated_for_every_channel(tmp_path, prior, rng):
     tifffile.imwrite(tmp_path / "a.ome.tif", noisy, metadata={"axes": "CYX"}, photometric="minisblack")
     done = denoise_store(tmp_path / "a.ome.tif", tmp_path / "b.ome.zarr", Settings(prior=prior))
     assert done.sigmas["0"] == pytest.approx([400, 1600], rel=0.05)
+
+
+def test_a_store_in_which_no_noise_is_found_stays_as_it_is(tmp_path, prior):
+    image = data.camera()[100:300, 100:300]
+    zarr.create_array(tmp_path / "a.zarr", shape=image.shape, dtype=image.dtype, chunks=(64, 64))[...] = image
+    done = denoise_store(tmp_path / "a.zarr", tmp_path / "b.zarr", Settings(prior=prior, keep_outliers=True))
+    assert done.sigmas[""] == [0.0]
+    np.testing.assert_array_equal(zarr.open_array(tmp_path / "b.zarr", mode="r")[...], image)
 
 
 @pytest.mark.parametrize("sigma", [None, 6.0])

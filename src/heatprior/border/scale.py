@@ -111,7 +111,7 @@ def choose_squares(found: Sequence[NDArray[Any]]) -> list[int]:
 
 def join_squares(found: Groups) -> NDArray[Any] | None:
     """The same squares of every channel, below each other: (C, n h, w); None if there is nothing to see."""
-    chosen = choose_squares(found[0])
+    chosen = next(filter(None, map(choose_squares, found)), [])
     return np.stack([np.concatenate([own[k] for k in chosen]) for own in found]) if chosen else None
 
 

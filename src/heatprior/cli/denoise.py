@@ -364,7 +364,8 @@ def _denoise_store(
         )
     seconds = time.perf_counter() - start
     levels = "; ".join(
-        f"{name or 'noise'}: sigma {', '.join(f'{level:.4g}' for level in found)}"
+        f"{name or 'noise'}: "
+        + (f"sigma {', '.join(f'{level:.4g}' for level in found)}" if any(found) else "none found, pixels unchanged")
         for name, found in done.sigmas.items()
     )
     earlier = f", {done.found} of them by an earlier run" if done.found else ""

@@ -35,7 +35,7 @@ from heatprior.noise.defects import places_of_rule, rule_of_squares
 from heatprior.noise.estimation import NoiseReport
 from heatprior.presets import PRESETS
 from heatprior.priors.protocol import DiffusedPrior
-from heatprior.restoration.denoising import Settings
+from heatprior.restoration.denoising import Settings, strengthen
 from heatprior.restoration.pipeline import Pipeline
 
 
@@ -72,7 +72,8 @@ def denoise(image: da.Array, sigma: ArrayLike | da.Array | None, settings: Setti
         given = _given_levels(sigma, stand_in, channels, channel_axis, largest)
     full = _likely_scale(channels, by_type, given) if white is None else by_type
     if given is None:
-        levels = delayed(_levels_of)(_reports(channels, noise, "patch7", full), channels.ndim)
+        reports = _reports(channels, noise, "patch7", full, in_colour=in_colour)
+        levels = delayed(_levels_of)(reports, channels.ndim, settings.strength)
         cut = _Cut(levels)
     else:
         cut = _Cut.of(given, channels)
@@ -95,10 +96,11 @@ def estimate_noise(
     as_channels(_stand_in(image), channel_axis)
     by_type, channels = _full_scale(white, image), _channels(image, channel_axis)
     (full,) = compute(_likely_scale(channels, by_type, None)) if white is None else (by_type,)
-    (reports,) = compute(_reports(channels, noise, prior, full))
+    in_colour = channel_axis is not None and channels.shape[-3] in (3, 4)
+    (reports,) = compute(_reports(channels, noise, prior, full, in_colour=in_colour))
     values = np.broadcast_to(_levels_of(reports, channels.ndim).sigma, channels.shape)
     sigma = values[..., 0, :, :] if channel_axis is None else np.moveaxis(values, -3, channel_axis)
-    return NoiseReport(sigma, tuple(report.channels[0] for report in reports), full, full)
+    return NoiseReport(sigma, tuple(report.channels[0] for report in reports), full, reports[0].brightest)
 
 
 def _given_levels(sigma: Any, stand_in: NDArray[Any], channels: da.Array, channel_axis: int | None, full: float) -> Any:
@@ -173,10 +175,9 @@ def _rules(channels: da.Array, full: Any) -> list[Any]:
     return [delayed(rule_of_squares)(own, full, pixels) for own in _squares(channels, places_of_rule)]
 
 
-def _reports(channels: da.Array, noise: str, prior: Any, full: Any) -> Any:
+def _reports(channels: da.Array, noise: str, prior: Any, full: Any, *, in_colour: bool) -> Any:
     """A delayed list of what was found of every channel."""
-    look = delayed(noise_of_squares)
-    return delayed(list)([look(found, noise, prior, full) for found in _squares(channels)])
+    return delayed(noise_of_squares)(_squares(channels), noise, prior, full, in_colour=in_colour)
 
 
 def _likely_scale(channels: da.Array, by_type: float, levels: Any) -> Any:
@@ -185,9 +186,10 @@ def _likely_scale(channels: da.Array, by_type: float, levels: Any) -> Any:
     return delayed(full_scale_of_squares)(_squares(channels), given, by_type)
 
 
-def _levels_of(reports: list[NoiseReport], dimensions: int) -> Levels:
+def _levels_of(reports: list[NoiseReport], dimensions: int, strength: float = 1.0) -> Levels:
     """One level per channel, as it broadcasts against (..., channels, h, w)."""
-    levels = np.array([float(report.sigma.flat[0]) for report in reports])
+    found = [(float(report.sigma.flat[0]), report.white) for report in reports]
+    levels = np.array([strengthen(level / white, strength) * white for level, white in found])
     return Levels(levels.reshape((1,) * (dimensions - 3) + (-1, 1, 1)))
 
 

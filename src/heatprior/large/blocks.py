@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from heatprior.arrays import FloatArray
 from heatprior.border.entry import Entered, Group, Index, Result, as_type, noise_of_levels
 from heatprior.border.gaps import Window
-from heatprior.border.pixels import as_pixels, in_unit_range
+from heatprior.border.pixels import as_channels, as_pixels, in_unit_range
 from heatprior.kernels.threads import limit_threads
 from heatprior.noise.defects import REACH, Rule, find_isolated
 from heatprior.noise_value import Noise
@@ -87,13 +87,20 @@ def denoise_block(
     entered = Entered(pixels if in_colour else np.moveaxis(pixels, -3, 0), axis, white, alpha)
     noises = levels.noises(pixels.shape, white)
 
-    result = Result(entered, inside=inside)
+    result, unchanged = Result(entered, inside=inside), list[Index]()
     with limit_threads(1):  # a scheduler runs several blocks at a time
         for group in entered.groups():
             own = {(*group.image, c): noises[_place(group, c, in_colour=in_colour)] for c in group.channels}
-            planes, of_planes = entered.planes(group, whole=False), entered.noises_of_planes(group, own)
-            result.leave(group, pipeline.denoise_planes(planes, of_planes, wanted=wanted))
+            planes = entered.planes(group, whole=False)
+            if any(noise.highest > 0.0 for noise in own.values()):
+                planes = pipeline.denoise_planes(planes, entered.noises_of_planes(group, own), wanted=wanted)
+            else:
+                planes = [plane[inside] for plane in planes]
+            result.leave(group, planes)
+            unchanged += [place for place, noise in own.items() if noise.highest == 0.0]
     clean = result.image()
+    for place in unchanged:  # bit by bit
+        as_channels(clean, axis)[place] = entered.channels[place][inside]
     return clean if in_colour else np.moveaxis(clean, 0, -3)
 
 

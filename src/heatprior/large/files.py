@@ -150,7 +150,7 @@ def _task(source: Path, working: Path, image: Image, settings: Settings, sigma: 
         white = full_scale_of_squares(planes, given, by_type) if settings.white is None else by_type
         sigmas = [sigma]
         if sigma is None:
-            reports = [noise_of_squares(found, "constant", "patch7", white) for found in found_squares]
+            reports = noise_of_squares(found_squares, "auto", "patch7", white, in_colour=image.in_colour)
             sigmas = [float(report.sigma.flat[0]) for report in reports]
         journal.note(**{scale: white, name: sigmas})
     found: dict[str, Any] = journal.noted if looks else {scale: by_type, name: [sigma]}

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from heatprior.border.pixels import as_noise_level, as_pixels
 from heatprior.border.scale import Groups, Places, join_squares, plane_of, scale_of_squares, squares
 from heatprior.errors import InvalidInputError
+from heatprior.noise.channel_noise import ChannelNoise
 from heatprior.noise.estimation import NoiseReport, estimate_noise
 
 
@@ -24,15 +27,29 @@ def squares_of_channel(
     return [(*place[:axis], here, *place[axis + 1 :]) for place in alone]
 
 
-def noise_of_squares(found: Sequence[NDArray[Any]], noise: str, prior: Any, white: float) -> NoiseReport:
-    """Of squares (..., h, w) of one channel: one noise level."""
+def noise_of_squares(
+    found: Sequence[Sequence[NDArray[Any]]], noise: str, prior: Any, white: float, *, in_colour: bool
+) -> list[NoiseReport]:
+    """Of squares (..., h, w) of every channel: whether there is noise, as in memory, and if so one level for each."""
     if noise not in ("auto", "constant"):
         raise InvalidInputError(
             f"{noise} noise needs the whole image, which blocks do not see; leave out noise, or give sigma as a map"
         )
-    if (joined := join_squares([[plane_of(square) for square in found]])) is None:
-        raise InvalidInputError("squares spread over the image hold one value each, or nothing; give sigma")
-    return estimate_noise(joined[0], "constant", prior=prior, white=white)
+    planes = [[plane_of(square) for square in own] for own in found]
+    reports: list[NoiseReport] = []
+    for own in [planes] if in_colour else [[channel] for channel in planes]:
+        if (joined := join_squares(own)) is None:
+            raise InvalidInputError("squares spread over the image hold one value each, or nothing; give sigma")
+        report = estimate_noise(joined, noise, prior=prior, channel_axis=0, white=white)
+        reports += [_at_one_level(report, channel) for channel in report.channels]
+    return reports
+
+
+def _at_one_level(report: NoiseReport, channel: ChannelNoise) -> NoiseReport:
+    """What was found of one channel of a report, at one level."""
+    level = channel.level.sigma
+    alone = (replace(channel, sigma=level, local=None),)
+    return replace(report, sigma=np.full((1, 1), level * report.white), channels=alone)
 
 
 def full_scale_of_squares(found: Groups, given: NDArray[Any] | None, by_type: float) -> float:
