@@ -29,6 +29,7 @@ LONGEST_KEYWORD = 79
 LARGEST_TEXT = 1 << 20  # packed ones may not unfold to more: more is what Pillow refuses to read
 EXPANSION = 1032  # of deflate
 METRES_PER_INCH = 0.0254
+HEADER_LENGTH = 13
 DEPTH = 24  # where the header has the bits per sample; the kind of colour follows
 ROWS = 256  # filtered at a time
 UP = 2
@@ -65,8 +66,8 @@ def write(path: Path, pixels: NDArray[Any], like: ImageFile) -> None:
 
 def _size(content: bytes) -> int:
     """Bytes of the pixels that the header declares, with as many samples as a pixel can have."""
-    name, width, height, depth = struct.unpack_from(">4sIIB", content, len(SIGNATURE) + 4)
-    if name != b"IHDR":
+    length, name, width, height, depth = struct.unpack_from(">I4sIIB", content, len(SIGNATURE))
+    if (length, name) != (HEADER_LENGTH, b"IHDR"):
         raise ImageFileError("its header is damaged; get a fresh copy")
     return int(width * height) * 4 * (1 if depth <= 8 else 2)
 
