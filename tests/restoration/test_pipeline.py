@@ -6,7 +6,7 @@ from pieces_of_images import noise_in, pieces
 from pipelines import empirical_bayes, half_quadratic_splitting
 
 from examples import gaussian_mixture, patch_prior
-from heatprior.border.gaps import REACH, UNIT, fill_nearby
+from heatprior.border.gaps import GAP_SCALES, REACH, UNIT, fill_missing
 from heatprior.errors import InvalidInputError
 from heatprior.kernels import patches as row_bands
 from heatprior.kernels.patches import EVERY, Grid
@@ -113,15 +113,15 @@ def test_gaps_are_filled_from_no_further_than_is_said():
     image[200:420, 200:430] = np.nan
     image[RNG.random(image.shape) < 0.2] = np.nan
     whole = image.copy()
-    fill_nearby(whole)
+    fill_missing(whole, GAP_SCALES)
     assert np.isfinite(whole).all()
     first = (16 * UNIT - REACH) // UNIT * UNIT
     part = image[first : 16 * UNIT + 20 + REACH, first : 16 * UNIT + 20 + REACH].copy()
-    fill_nearby(part)
+    fill_missing(part, GAP_SCALES)
     inside = slice(16 * UNIT - first, 16 * UNIT - first + 20)
     np.testing.assert_array_equal(part[inside, inside], whole[16 * UNIT : 16 * UNIT + 20, 16 * UNIT : 16 * UNIT + 20])
     shifted = image[first + 1 : 16 * UNIT + 20 + REACH, first + 1 : 16 * UNIT + 20 + REACH].copy()
-    fill_nearby(shifted)  # a piece that does not begin at a multiple of UNIT
+    fill_missing(shifted, GAP_SCALES)  # a piece that does not begin at a multiple of UNIT
     inside = slice(inside.start - 1, inside.stop - 1)
     assert not np.array_equal(shifted[inside, inside], whole[16 * UNIT : 16 * UNIT + 20, 16 * UNIT : 16 * UNIT + 20])
 

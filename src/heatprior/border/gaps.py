@@ -13,8 +13,8 @@ from heatprior.arrays import FloatArray, IntArray
 from heatprior.errors import InvalidInputError
 
 SWEEPS = 8  # of smoothing at each scale: holes are then smooth to the eye
-SCALES = 4  # at which holes are filled from their surroundings, not further
-UNIT = 2**SCALES  # pixels of the coarsest of them
+GAP_SCALES = 4  # at which holes are filled from their surroundings, not further
+UNIT = 2**GAP_SCALES  # pixels of the coarsest of them
 SPREADS = 4  # of these pixels by which what is known is continued into wider holes; beyond, where nobody looks, is 0
 REACH = SWEEPS * (UNIT - 1) + (SPREADS + 1) * UNIT  # pixels from which a filled pixel may take its value
 
@@ -61,14 +61,6 @@ def _in_runs(places: IntArray) -> list[slice | IntArray]:
     return [piece for piece in (places[:first], run, places[last + 1 :]) if isinstance(piece, slice) or len(piece)]
 
 
-def fill_nearby(image: FloatArray) -> None:
-    """Replace NaN, in place, by a smooth continuation of valid pixels, from no further than REACH: for denoising.
-
-    As `fill_missing`, but for holes so wide that no pixel of their middle could matter to a pixel that was observed.
-    """
-    fill_missing(image, SCALES)
-
-
 def check_not_empty(image: FloatArray) -> None:
     """Refuse an image of which every pixel is missing."""
     if np.isnan(image).all():
@@ -80,7 +72,8 @@ def fill_missing(image: FloatArray, scales: int | None = None) -> None:
 
     At every scale missing pixels begin as the means of 2×2 pixels of the next coarser one, and then become the means of
     their neighbours, some times over. With a number of `scales`, what is missing at the coarsest is continued a few
-    pixels only.
+    pixels only. For denoising GAP_SCALES will do, which reach no further than REACH: no pixel in the middle of a wider
+    hole could matter to one that was observed.
     """
     rows, columns = np.nonzero(np.isnan(image))
     if len(rows) == 0:
@@ -91,8 +84,8 @@ def fill_missing(image: FloatArray, scales: int | None = None) -> None:
     coarse = _mean_of_valid(image)
     if coarse.size > 1 or scales is not None:
         fill_missing(coarse, None if scales is None else scales - 1)
-    elif np.isnan(coarse[0, 0]):
-        raise InvalidInputError("an image or channel holds nothing but NaN; leave it out")
+    else:
+        check_not_empty(coarse)
     image[rows, columns] = coarse[rows // 2, columns // 2]
     above, below = np.maximum(rows - 1, 0), np.minimum(rows + 1, image.shape[0] - 1)
     left, right = np.maximum(columns - 1, 0), np.minimum(columns + 1, image.shape[1] - 1)
@@ -112,7 +105,7 @@ def with_all_or_no_channel_missing(channels: NDArray[Any], *, whole: bool = True
     for channel in filled:
         if whole:
             check_not_empty(channel)
-        fill_nearby(channel)
+        fill_missing(channel, GAP_SCALES)
     filled[:, np.isnan(channels).all(axis=0)] = np.nan
     return filled
 

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from heatprior.arrays import FloatArray, IntArray
-from heatprior.border.gaps import REACH, UNIT, Mirrored, Window, check_not_empty, fill_nearby
+from heatprior.border.gaps import GAP_SCALES, REACH, UNIT, Mirrored, Window, check_not_empty, fill_missing
 from heatprior.errors import InvalidInputError
 from heatprior.kernels.patches import Grid, Progress, part_of, span_of
 from heatprior.kernels.threads import for_each
@@ -375,7 +375,7 @@ def fill_gaps(image: FloatArray) -> FloatArray:
     if not np.isnan(image.min()):
         return image
     whole = np.array(image, np.float32)
-    fill_nearby(whole)
+    fill_missing(whole, GAP_SCALES)
     return whole
 
 
