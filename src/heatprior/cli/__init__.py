@@ -86,7 +86,7 @@ def _process_value(parameter: Any, context: Any, value: Any) -> Any:
 
 
 def _value(kind: Any, limits: Any, value: Any, *, may_lack: bool = False) -> Any:
-    """A text, a switch, a default or a path of which nothing but that it can be read, if it is there, is asked."""
+    """Return a text, a switch, a default, or a path that must at most be readable; leave all else to typer."""
     if value is None and may_lack and get_origin(kind) is None:
         return None
     if get_origin(kind) is list and isinstance(value, list | tuple) and value:

@@ -343,7 +343,7 @@ def report_error(error: object) -> None:
 
 @contextmanager
 def hear_library(refusal: str) -> Iterator[list[str]]:
-    """Collect the library's warnings, a line each, in a list that is filled at the end; begin what it refuses so."""
+    """Collect the library's warnings, a line each, in a list filled at the end; begin its refusals with `refusal`."""
     messages: list[str] = []
     try:
         with warnings.catch_warnings(record=True) as caught:
