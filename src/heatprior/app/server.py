@@ -37,7 +37,6 @@ from heatprior.app.views import Pace, warm_up
 from heatprior.errors import HeatpriorError, OutputFileError
 
 STATIC = Path(__file__).parent / "static"
-LARGEST_MB = 1000
 HTTP_PORT = 80
 PATIENCE = 3  # seconds that requests under way have when the server ends
 TOKEN_HEADER = "x-heatprior-token"
@@ -53,7 +52,7 @@ PROTECTION = {
 }
 
 
-def application(folder: Path, token: str, names: frozenset[str], largest: int = LARGEST_MB * 1_000_000) -> ASGIApp:
+def application(folder: Path, token: str, names: frozenset[str], largest: int) -> ASGIApp:
     """The server as a function of requests; what it is given lies in `folder` meanwhile."""
     tabs = Tabs(folder)
 
