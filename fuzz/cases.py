@@ -19,6 +19,7 @@ from fuzz.seeds import MAKERS, Seed, seeds_of
 PRIOR = ("--prior", "dct3.safetensors")  # small: the work is in reading and writing
 IN_UNITS = ("fits", "dicom", "nifti")  # formats that may hold floats of any scale
 FAST = ("--sigma", "10")
+PLAIN = ("tiff", "npy", "bmp", "fits", "dicom", "nifti")  # formats of pixels that are not packed
 
 
 class Case(NamedTuple):
@@ -166,9 +167,13 @@ def _meaning(_: str, random: Random) -> Case:
 
 
 def _padded(_: str, random: Random) -> Case:
-    """A sound or mutated image in a file that is far longer; whatever comes of it takes little memory."""
+    """A sound or mutated image in a file that is far longer; whatever comes of it takes little memory.
+
+    What is not packed stays sound: a mutant may declare pixels that the padding then holds.
+    """
     target = random.choice([target for target in TARGETS if target not in _MAKERS])
-    suffix, content = random.choice(_seeds(target)) if random.random() < 0.5 else _mutant(target, random)
+    is_sound = target in PLAIN or random.random() < 0.5
+    suffix, content = random.choice(_seeds(target)) if is_sound else _mutant(target, random)
     name, output = f"image{suffix}", f"out{suffix}"
     return Case({name: content}, ["denoise", name, "-o", output, *FAST, *PRIOR], (output,), padded=(name,))
 

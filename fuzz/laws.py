@@ -189,7 +189,11 @@ def _rounding(image: Any) -> float:
     if scale is not None and scale.dtype.kind != "f":
         # values beyond what can be stored are clipped; inside, half a step, and rounding of float32
         return float(max(0.5 * abs(scale.slope), 1e-6 * abs(scale.intercept)) * 1.01 + 1.0)
-    return 1.0 if image.missing is not None else 0.0
+    kept = 0.0
+    if scale is not None and (scale.slope, scale.intercept) != (1.0, 0.0):  # floats that are rounded when scaled back
+        largest = np.abs(image.values(), dtype=np.float64).max(initial=0.0, where=np.isfinite(image.values()))
+        kept = float(np.finfo(scale.dtype).eps * (largest + abs(scale.intercept)))
+    return kept + (1.0 if image.missing is not None else 0.0)
 
 
 def _read_by_others(path: Path) -> NDArray[Any] | None:
