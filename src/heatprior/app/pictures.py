@@ -14,9 +14,11 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from heatprior.arrays import FloatArray
+from heatprior.border.entry import enter
 from heatprior.data.trials import photograph
 from heatprior.errors import ImageFileError, InvalidInputError
 from heatprior.images import ImageFile, read_image
+from heatprior.locks import cached_property
 from heatprior.noise.estimation import NoiseReport, noise_levels_of
 
 MOST_PIXELS = 300_000_000  # of all frames and channels of a file
@@ -95,6 +97,11 @@ class OpenedPicture:
         self._map: tuple[FrameNoise, FloatArray] | None = None
         self._reduced: dict[tuple[int, int, str | None], NDArray[Any]] = {}
         self._ends: dict[int, tuple[float, float]] = {}
+
+    @cached_property
+    def white(self) -> float:
+        """The value of full scale: one for all frames, as when they are denoised together."""
+        return enter(self.values, channel_axis=self.image.channel_axis).full
 
     @property
     def frame_shape(self) -> tuple[int, ...]:

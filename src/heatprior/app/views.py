@@ -186,7 +186,7 @@ def guess_noise(picture: OpenedPicture, number: int, kind: str) -> FrameNoise:
     frame = picture.frame(number)
     top, left = (max(0, (side - PART) // 2) for side in frame.shape[:2])
     part = frame[top : top + PART, left : left + PART]
-    report = estimate_noise(part, kind, channel_axis=picture.channel_axis)
+    report = estimate_noise(part, kind, channel_axis=picture.channel_axis, white=picture.white)
     return FrameNoise(report, from_part=True, brightness=float(np.nanmedian(part)))
 
 

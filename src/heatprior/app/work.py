@@ -220,7 +220,8 @@ def within(values: Mapping[str, Any], name: str, low: float, high: float, usual:
 def estimate_picture(picture: OpenedPicture, number: int, kind: str, progress: Progress) -> dict[str, Any]:
     """What kind of noise a frame has, how much and where, and what speaks against it."""
     frame = picture.frame(number)
-    report = estimate_noise(frame, kind, channel_axis=picture.channel_axis, progress=span_of(progress, 0.0, ESTIMATING))
+    known: dict[str, Any] = {"channel_axis": picture.channel_axis, "white": picture.white}
+    report = estimate_noise(frame, kind, progress=span_of(progress, 0.0, ESTIMATING), **known)
     found = find_doubts(report, frame, picture.channel_axis, done=span_of(progress, ESTIMATING, 1.0))
     progress(1.0)
     doubts = tuple(one_of_each(list(chain.from_iterable(found))))
