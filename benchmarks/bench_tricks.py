@@ -4,7 +4,6 @@
 
 Every variant runs in a process of its own, in turns, and the shortest of some turns counts; its clock is CPU time, so
 that other programs disturb little. Scores of patches do not use `alias`: that ratio shows the error of the measurement.
-`vectors` can gain only where there is AVX-512: the record names the processor.
 """
 
 from __future__ import annotations

@@ -9,31 +9,6 @@ from numba import njit
 from numba.extending import intrinsic
 
 from heatprior.kernels import compiler
-from heatprior.kernels.compiler import widest_vectors, widest_vectors_plain
-
-
-def squares(wish):
-    wish = wish if wish is widest_vectors else njit(wish)
-
-    @njit
-    def square(x):
-        wish()
-        for i in range(x.size):
-            x[i] = x[i] * x[i]
-
-    return square
-
-
-def test_the_wish_for_wide_vectors_reaches_the_compiler_and_changes_no_result():
-    values = np.random.default_rng(0).standard_normal(1001)
-    found = []
-    for wish in (widest_vectors, widest_vectors_plain):
-        square, x = squares(wish), values.copy()
-        square(x)
-        np.testing.assert_array_equal(x, values**2)
-        (code,) = square.inspect_llvm().values()
-        found.append("prefer-vector-width" in code)
-    assert found == [True, False]
 
 
 def look_up(read, fetch, write):

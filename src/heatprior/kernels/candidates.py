@@ -2,11 +2,9 @@
 
 The first of the short cuts of shapes.py, and by far the one that saves most. `…_plain` are the numpy twins.
 
-Shapes are compared along their main axes only: the rest of a shape counts as if it had one variance. Of a covariance
-c Σ + s² Id the largest c λ_d are kept, and those left out are replaced by their mean: probabilistic PCA (Tipping and
-Bishop 1999), the nearest covariance of that form in likelihood. With ρ the gain of the mean, the log-density over that
-of noise, Σ_d gain_d u_d² + constant, becomes Σ_kept (gain_d − ρ) u_d² + ρ |y|² + constant: the patch meets a few axes
-instead of all, and its energy |y|² is the same for all shapes.
+Of a covariance c Σ + s² Id the largest c λ_d are kept, and those left out are replaced by their mean: probabilistic PCA
+(Tipping and Bishop 1999). With ρ the gain of the mean, the log-density over that of noise, Σ_d gain_d u_d² + constant,
+becomes Σ_kept (gain_d − ρ) u_d² + ρ |y|² + constant: a few axes instead of all, and |y|² is the same for all shapes.
 """
 
 from __future__ import annotations
@@ -16,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from heatprior.arrays import FloatArray, IntArray
-from heatprior.kernels.compiler import FAST, fetch, kernel, read, widest_vectors, write
+from heatprior.kernels.compiler import FAST, fetch, kernel, read, write
 
 if TYPE_CHECKING:
     from heatprior.kernels.shapes import ShapeTables
@@ -55,7 +53,6 @@ def floats(count):
 @kernel(fastmath=FAST)
 def square(values):
     """values ← values², (n,)."""
-    widest_vectors()
     for i in range(len(values)):
         values[i] *= values[i]
 
@@ -81,7 +78,6 @@ def weighted_sum(values, weights):
 @kernel(fastmath=FAST)
 def peaks(squares, energies, gains, rest, constants, highest, logs):
     """The same for each column of squares (m', n), into `highest` (n,); `logs` (n,) is room."""
-    widest_vectors()
     highest[:] = LOWEST
     for g in range(len(gains)):
         slope, constant = rest[g], constants[g]
@@ -236,7 +232,6 @@ def _best_shapes(y, coarse, level, best):
 @kernel(inner=True, fastmath=FAST)
 def _sums_of_squares(y):
     """Of each column of y (q, n)."""
-    widest_vectors()
     total = floats(y.shape[1])
     total[:] = np.float32(0.0)
     for d in range(len(y)):
@@ -272,7 +267,6 @@ def corner(places, number):
 @kernel(inner=True)
 def take(patches, numbers, room):
     """The patches of these numbers, one after the other."""
-    widest_vectors()
     for i in range(len(numbers)):
         source, target = patches[numbers[i]], room[i]
         for j in range(len(source)):
@@ -282,7 +276,6 @@ def take(patches, numbers, room):
 @kernel(fastmath=FAST)
 def cut_centred_patches(image, places, size):
     """The patches that begin at the places (rows, columns), row by row, without their mean: (n, a)."""
-    widest_vectors()
     count, pixels = len(places[0]) * len(places[1]), size * size
     patches = floats(count * pixels).reshape((count, pixels))
     for i in range(len(patches)):

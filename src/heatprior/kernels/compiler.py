@@ -2,11 +2,10 @@
 
 All of that is here, so that a new release of numba is tried on one file. Each trick has a fallback in documented numba,
 which takes its place where the trick cannot be had, and wherever HEATPRIOR_PLAIN_KERNELS asks for it: 1 for all tricks,
-or some of their names, such as "alias,vectors". Results agree to rounding; benchmarks/bench_tricks.py has the gains.
+or some of their names, such as "alias,loading". Results agree to rounding; benchmarks/bench_tricks.py has the gains.
 
 - `alias`: with `read`, `write`, `fetch`, LLVM's alias scopes tell that a loop does not write the table that it looks
   up in, so that its look-ups become SIMD gathers.
-- `vectors`: `widest_vectors` asks for the 512-bit registers of AVX-512, of which LLVM uses only half by default.
 - `entries`: what is never called from C, or from Python, is compiled without what it would be called by: a tenth of
   the time.
 - `loading`: compiled code is taken from the cache without all that numba needs to compile: 0.3 s of every start.
@@ -33,7 +32,7 @@ from numba.extending import intrinsic
 
 from heatprior.locks import hold_during_forks
 
-TRICKS = ("alias", "vectors", "entries", "loading")
+TRICKS = ("alias", "entries", "loading")
 # The tricks are machine code: where NUMBA_DISABLE_JIT leaves kernels to Python, none can be had.
 _asked = "1" if getattr(numba.config, "DISABLE_JIT", 0) else os.environ.get("HEATPRIOR_PLAIN_KERNELS", "")
 PLAIN = tuple(trick for trick in TRICKS if _asked == "1" or trick in _asked.split(","))  # tricks to do without
@@ -230,26 +229,6 @@ def _fetch(_, array, index):  # noqa: ARG001
     return array.dtype(array, types.intp), generate
 
 
-def widest_vectors_plain() -> None:
-    """Nothing."""
-
-
-_WIDEST = '"prefer-vector-width"="512"'
-
-
-def _widest_vectors(_):
-    """As the first statement of a kernel; what is inlined into it follows suit. No effect without AVX-512."""
-
-    def generate(context, builder, signature, arguments):  # noqa: ARG001
-        attributes = builder.function.attributes
-        if isinstance(attributes, set):
-            set.add(attributes, _WIDEST)  # its own `add` knows only some attributes
-        return context.get_dummy_value()
-
-    return types.void(), generate
-
-
 read: Any = read_plain if "alias" in PLAIN else intrinsic(_read)
 write: Any = write_plain if "alias" in PLAIN else intrinsic(_write)
 fetch: Any = fetch_plain if "alias" in PLAIN else intrinsic(_fetch)
-widest_vectors: Any = kernel(widest_vectors_plain) if "vectors" in PLAIN else intrinsic(_widest_vectors)

@@ -1,23 +1,16 @@
 """Moments of one-dimensional Gaussian mixtures on a uniform grid of means: the inner loop of every expert, Eq. (6).
 
 For a response u and a component variance s² the components have the responsibilities
-rho_l ∝ w_l exp(−(u − mu_l)² / 2s²). Log-density, score, posterior mean and variance of an expert need only
+rho_l ∝ w_l exp(−(u − mu_l)² / 2s²). Log-density, score, posterior mean and variance need only log psi(u), E[mu] =
+Σ rho_l mu_l and Var[mu]: a few lines of numpy (`mixture_moments_plain`), here without an exponential per component.
 
-    log psi(u),   E[mu] = Σ rho_l mu_l,   Var[mu].
-
-`mixture_moments_plain` says it in a few lines of numpy. `mixture_moments` does the same in float64, fused, without an
-array of responses × components and without an exponential per component.
-
-For a response u and a component variance s² the Gaussians g_k of successive grid points form a chain: their ratio is
-itself a geometric sequence, g_{k+1} = g_k r_k and r_{k+1} = r_k q with q = exp(−δ²/s²). Three cases, all relative to
-the Gaussian of the component nearest to u, so that nothing overflows:
+The Gaussians g_k of successive grid points form a chain: their ratio is itself a geometric sequence, g_{k+1} = g_k r_k
+and r_{k+1} = r_k q with q = exp(−δ²/s²). Three cases, relative to the Gaussian of the component nearest to u:
 
 - wide (most): two chains from the middle of the grid to its ends, 256 responses side by side in SIMD lanes;
 - narrow (s below about two grid steps, or u far outside the grid): the middle would underflow, so the chains start at
   the nearest component and stop when their terms are negligible;
 - starved (the weights near u are so small that remote components count): plain log-sum-exp.
-
-Kernels divide as numpy does (`error_model`): a check for zero at every division would keep the compiler from SIMD code.
 """
 
 from __future__ import annotations
@@ -28,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from heatprior.arrays import FloatArray
-from heatprior.kernels.compiler import kernel, widest_vectors
+from heatprior.kernels.compiler import kernel
 from heatprior.kernels.lookup import clamp
 
 LOG_2PI = math.log(2.0 * math.pi)
@@ -78,7 +71,6 @@ def start_lanes(lanes, u, s2, middle, spacing, last, limits):
 
     NEAREST counts grid steps from the middle. A remote lane is clipped to harmless values; its sums are not used.
     """
-    widest_vectors()
     number = lanes.dtype.type
     below, above = number(-(last // 2)), number(last - last // 2)
     per_spacing, remote = number(1.0) / spacing, 0
@@ -104,7 +96,6 @@ def start_lanes(lanes, u, s2, middle, spacing, last, limits):
 @kernel(fastmath={"contract"})
 def face(lanes, count, way):
     """Put the lanes at the middle of the grid, facing its upper end, or for `way` = 1 its lower one."""
-    widest_vectors()
     if way == 0:
         for i in range(count):
             lanes[TERM + i] = lanes[START + i]
@@ -138,7 +129,6 @@ def walk(lanes, count, chains, highest, vanishing):
 
     `chains` (2, steps) are the weights w along both ways, g_k is relative to the Gaussian nearest to u.
     """
-    widest_vectors()
     number = lanes.dtype.type
     zero, one, two, three, four = number(0.0), number(1.0), number(2.0), number(3.0), number(4.0)
     for m in range(highest + 1):
@@ -177,7 +167,6 @@ def walk(lanes, count, chains, highest, vanishing):
 @kernel(fastmath={"contract"})
 def _component_sums(lanes, u, s2, log_weights, weights, chains, lowest, spacing, limits, highest):
     """SUM0 to SUM2 of a block, or, cheaper, only SUM0 and SUM1, with steps from ORIGIN, relative to exp(LOG_SCALE)."""
-    widest_vectors()
     count, last = len(u), weights.size - 1
     middle = lowest + (last // 2) * spacing
     lanes[SUM0 : SUM0 + count] = 0.0
@@ -381,7 +370,6 @@ def mixture_moments(
 
 @kernel(fastmath={"contract"})
 def _moments_by_block(u, s2, log_weights, weights, chains, lowest, spacing, limits, log_density, mean, spread):
-    widest_vectors()
     count, experts = u.shape
     lanes, highest = np.empty(BUFFER_LENGTH), 2 if spread.size else 1
     for start in range(0, count, BLOCK):

@@ -1,16 +1,14 @@
 """Every patch of an image changed by its filter responses, and the changes averaged: the inner loop of denoising.
 
-For all b×b patches p of an image: responses u_j = ⟨k_j, p⟩, a function v_j of each, the change Σ_j k_j v_j of a patch,
-and at each pixel the mean of the changes of the patches that hold it. The functions are given as tables of straight
-lines, and may depend on the noise level of the patch. `…_plain` is the numpy twin.
+For all b×b patches p of an image: responses u_j = ⟨k_j, p⟩, a function v_j of each, given as a table of straight lines
+that may depend on the noise level, the change Σ_j k_j v_j of a patch, and at each pixel the mean of the changes.
+`…_plain` is the numpy twin.
 
-Speed, in order of weight. The two matrix products are all the work that must be done: they act on runs of neighbouring
-patches, (b², run). Row i of the patches in one row of the image is row i − 1 of those in the next, so the patches of a
-band are kept as one tall array, row (r, j) being row r of the image shifted by j, of which b² successive rows are the
-patches of one row: every pixel is copied b times, not b². The second product adds to an array of the same form. For one
-noise level a line of a table is one word of 32 bits, so that a look-up fetches once, many responses at a time; for maps
-it is three loops, of which the compiler vectorises the first and the last: find the cells, fetch (value, slope) as one
-word each, evaluate. No set of patches or responses is ever in memory.
+The two matrix products act on runs of neighbouring patches, (b², run). Row i of the patches in one row of the image is
+row i − 1 of those in the next: one tall array, row (r, j) being row r of the image shifted by j, holds the patches of a
+band, and every pixel is copied b times, not b². For one noise level a line of a table is one word of 32 bits, so that a
+look-up fetches once; for maps it is three loops, of which the compiler vectorises the first and the last: find the
+cells, fetch (value, slope) as one word each, evaluate. No set of patches or responses is ever in memory.
 """
 
 from __future__ import annotations
@@ -21,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from heatprior.arrays import FloatArray
-from heatprior.kernels.compiler import FAST, fetch, kernel, read, widest_vectors, write
+from heatprior.kernels.compiler import FAST, fetch, kernel, read, write
 from heatprior.kernels.lookup import clamp, clamp_plain
 from heatprior.kernels.patches import EVERY, Grid, Progress, average, average_by_bands, extract
 
@@ -130,7 +128,6 @@ def _align(length):
 def _add_band(
     image, filters, transposed, lines, words, units, reach, growth, sigmas, lowest, ratio, size, most, places, total
 ):
-    widest_vectors()
     count, pixels = filters.shape
     rows, columns = places
     tall = image.shape[0] * size
@@ -170,7 +167,6 @@ def _add_band(
 @kernel
 def _shift(pixels, columns, rows):
     """Row j: the pixels j after each of these columns, and zeros to the end."""
-    widest_vectors()
     length, first = len(columns), columns[0]
     dense = columns[-1] - first == length - 1
     for j in range(len(rows)):
@@ -187,14 +183,12 @@ def _shift(pixels, columns, rows):
 
 @kernel
 def _fill(target):
-    widest_vectors()
     for i in range(len(target)):
         target[i] = np.float32(0.0)
 
 
 @kernel
 def _add(values, columns, total):
-    widest_vectors()
     length, first = len(columns), columns[0]
     if columns[-1] - first == length - 1:
         near = total[first : first + length]
@@ -237,7 +231,6 @@ def _pack(lines):
 @kernel(fastmath=FAST)
 def _look_up(responses, words, units, reach, growth, sigma):
     """Responses (J, n) → changes, in place, for one noise level."""
-    widest_vectors()
     n, cells = responses.shape[1], words.shape[1]
     middle, top = np.float32(0.5 * cells), np.float32(cells - 1)
     for j in range(len(responses)):
@@ -253,7 +246,6 @@ def _look_up(responses, words, units, reach, growth, sigma):
 @kernel(fastmath=FAST)
 def _look_up_between(responses, lines, reach, growth, sigmas, lowest, ratio):
     """The same for one noise level per patch: (n,), or fewer, if the last responses belong to no patch."""
-    widest_vectors()
     n, levels, cells = responses.shape[1], lines.shape[1], lines.shape[2]
     below, above = np.empty(n, np.uint32), np.empty(n, np.uint32)  # places in the table of an expert
     noise, part, first = np.empty(n, np.float32), np.empty(n, np.float32), np.empty(n, np.int32)

@@ -1,16 +1,12 @@
 """Patches of images: which of them take part in an average, and how they are cut out and put back.
 
-All patches take part, or those on a grid of every second, third … row and column. Along a side of n pixels the patches
-begin at 0, offset, offset + stride, offset + 2 stride, … up to the middle, and beyond it as seen from the other end: a
-turned image has the same patches, turned, and its result is that of the image. Whatever the stride and the offset,
-patches reach every edge, and every pixel is in one as long as stride ≤ b.
+All patches take part, or those on a grid. Along a side of n pixels the patches begin at 0, offset, offset + stride,
+offset + 2 stride, … up to the middle, and beyond it as seen from the other end, so that a turned image has the same
+patches, turned. Every pixel is in one as long as stride ≤ b. Where only a piece of an image is here, its grid knows the
+`whole` and the `corner` of the piece: the same patches take part, and count as much.
 
-Of an image too large for memory only a piece may be here. Its grid knows the `whole`, and where in it the piece has its
-`corner`, so that the same patches take part, and count as much, as if the whole were here.
-
-Changes of overlapping patches are averaged band by band, a band being some rows of patches: what is in memory does not
-grow with the height of the image. A band's changes add up in a buffer of its own; where two bands overlap, the buffers
-are added in order, so that results are bit-identical for any number of threads.
+Changes of overlapping patches are averaged band by band, a band being some rows of patches, so that memory does not
+grow with the height. Where two bands overlap, their sums are added in order: bits do not depend on threads.
 """
 
 from __future__ import annotations

@@ -8,14 +8,10 @@ where phi'' = (third central moment of mu) / s⁶, and then, for coefficients a 
 
     Σ_n a_n ∂phi(u_n)/∂ζ_l = Σ_n (a_n / s_n²) rho_nl (mu_l − E_n[mu]).
 
-Responses are (J, n) here. Training runs in float32, by kernels; in float64 the same functions are their numpy twins,
-`…_plain`, exact and slow.
-
-The kernels walk the chains of expert_moments.py, from the middle of the grid to its ends, with the narrower range of
-float32: a term below 1e-20 of the Gaussian nearest to u is dropped, and a response whose chain would have to start
-below exp(−40), or whose sum is below 1e-13, is `remote`: a few in a thousand, each summed by itself in float64. A chain
-of sixty steps loses two digits of seven, far below the noise of random batches; a longer one loses more, with the
-square of its length.
+Responses are (J, n). In float64 the functions are their numpy twins, `…_plain`; training runs in float32, on the chains
+of expert_moments.py with a narrower range: a term below 1e-20 of the Gaussian nearest to u is dropped, and a response
+whose chain would start below exp(−40), or whose sum is below 1e-13, is `remote` and summed by itself in float64. A
+chain of sixty steps loses two digits of seven, a longer one more, with the square of its length.
 """
 
 from __future__ import annotations
@@ -26,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 
 from heatprior.arrays import FloatArray
-from heatprior.kernels.compiler import kernel, widest_vectors
+from heatprior.kernels.compiler import kernel
 from heatprior.kernels.expert_moments import (
     BLOCK,
     BUFFER_LENGTH,
@@ -165,7 +161,6 @@ def error_to_gradient(changes: FloatArray, noise: FloatArray, sigma: FloatArray)
 
 @kernel(fastmath={"contract", "reassoc"})
 def _error_to_gradient(changes, noise, sigma):
-    widest_vectors()
     total = 0.0
     for row in range(changes.shape[0]):
         part = 0.0
@@ -182,7 +177,6 @@ def _score_derivatives(
     u, s2, log_weights, weights, chains, lowest, spacing, limits, score, in_response, in_variance, totals
 ):
     """`totals` are 0 where a response is remote."""
-    widest_vectors()
     experts, count = u.shape
     last = log_weights.shape[1] - 1
     step, middle = np.float32(spacing), np.float32(lowest + (last // 2) * spacing)
@@ -208,7 +202,6 @@ def _score_derivatives(
 
 @kernel(fastmath={"contract"})
 def _store_scores(lanes, middle, spacing, score, totals, begin, count):
-    widest_vectors()
     for i in range(count):
         offset = lanes[SUM1 + i] / lanes[SUM0 + i]
         score[begin + i] = (middle + offset * spacing - lanes[U + i]) * lanes[PRECISION + i]
@@ -217,7 +210,6 @@ def _store_scores(lanes, middle, spacing, score, totals, begin, count):
 
 @kernel(fastmath={"contract"})
 def _store_derivatives(lanes, spacing, score, in_response, in_variance, begin, count):
-    widest_vectors()
     for i in range(count):
         precision, phi = lanes[PRECISION + i], score[begin + i]
         per_total = ONE / lanes[SUM0 + i]
@@ -249,7 +241,6 @@ def _remote(response, variance, log_weights, weights, lowest, spacing):
 @kernel(fastmath={"contract"})
 def _weight_gradient(u, s2, coefficients, score, totals, log_weights, weights, lowest, spacing, limits, gradient):
     """Of Σ_n a_n phi(u_n), in float64."""
-    widest_vectors()
     experts, count = u.shape
     last = weights.shape[1] - 1
     half = last // 2
@@ -287,7 +278,6 @@ def _weight_gradient(u, s2, coefficients, score, totals, log_weights, weights, l
 @kernel(fastmath={"contract"})
 def _fill_coefficients(lanes, middle, s2, coefficients, score, totals, begin, count):
     """Returns how many responses are remote."""
-    widest_vectors()
     remote = 0
     for i in range(count):
         total = totals[begin + i]
@@ -303,7 +293,6 @@ def _fill_coefficients(lanes, middle, s2, coefficients, score, totals, begin, co
 @kernel(fastmath={"contract", "reassoc"})
 def _walk_and_collect(lanes, count, sums, vanishing):
     """Walk from the middle to one end of the grid, collecting Σ_n a_n g_nk and Σ_n a_n g_nk (E_n[mu] − middle)."""
-    widest_vectors()
     for k in range(0, sums.shape[1], UNROLL):
         a0, a1, a2, a3 = ZERO, ZERO, ZERO, ZERO
         b0, b1, b2, b3 = ZERO, ZERO, ZERO, ZERO
@@ -349,7 +338,6 @@ def _add_remote(response, variance, coefficient, log_weights, weights, lowest, s
 @kernel(fastmath={"contract"})
 def _sums_of_block(lanes, u, s2, chains, middle, spacing, last, limits, highest):
     """SUM0 to SUM3 of a block, or only SUM0 and SUM1; how many lanes are REMOTE, whose sums are not right."""
-    widest_vectors()
     _start(lanes, u, s2, middle, spacing, last, limits)
     walk(lanes, len(u), chains, highest, limits.vanishing)
     remote = 0
@@ -371,7 +359,6 @@ def _start(lanes, u, s2, middle, spacing, last, limits):
 @kernel(fastmath={"contract"})
 def _exp_of_lanes(lanes, first, count):
     """exp(x) for −87 < x < 88 to 2e-7, in place: 2ᵏ times a series; k is in the last bits of a rounded sum."""
-    widest_vectors()
     for i in range(count):
         x = lanes[first + i]
         shifted = x * PER_LOG_2 + EXPONENT

@@ -1,20 +1,17 @@
 """The shapes of every patch, and its posterior mean: the inner loop of denoising with a mixture of Gaussians.
 
 Every patch is explained by some of K shapes k, at several contrasts g. To find them among all costs K products with d×d
-matrices for each patch, which is nearly all the work, so four short cuts are taken:
+matrices for each patch, so four short cuts are taken:
 
-- All shapes are compared at every second patch in either direction only, and there within a small subspace that they
-  share; the best few of such a patch are the candidates of its neighbours. (Neighbours within the same tile: a patch at
-  the far edge of a tile may have fewer.)
+- All shapes are compared at every second patch in either direction only, in a small subspace; the best few are the
+  candidates of its neighbours in the same tile.
 - Shapes are compared along their main axes, there and among the candidates: candidates.py.
-- The posterior mean is over the best shape, or over those nearly as likely as well, with all their contrasts. How
-  likely a shape is, its best contrast says.
+- The posterior mean is over the best shape, or over those nearly as likely at their best contrast.
 - It leaves out axes on which a shape hardly differs from noise.
 
 A patch of a colour difference may have a guide, the same patch of the brightness: with probability ½ the guide times a
-Gaussian slope is one more part of it. So each component (k, g) comes twice, the second time with a covariance that has
-rank one more, c_g Σ_k + τ² v vᵀ, v being the guide without its mean: exact in the noise of the difference, given v. The
-best shape is found without the guide.
+Gaussian slope is one more part of it, and each component (k, g) comes twice, the second time with covariance
+c_g Σ_k + τ² v vᵀ, v being the guide without its mean. The best shape is found without the guide.
 
 `changes_plain` is the numpy twin of all but the first, with all shapes as candidates.
 """
@@ -43,7 +40,7 @@ from heatprior.kernels.candidates import (
     take,
     weighted_sum,
 )
-from heatprior.kernels.compiler import FAST, kernel, widest_vectors
+from heatprior.kernels.compiler import FAST, kernel
 
 LANES = 16  # of a vector register
 SLOPE = np.float32(2.08)  # τ, of colour differences scaled as border/pixels.py does: of trials on validation images
@@ -238,7 +235,6 @@ def _peaks_of_one_level(squares, energies, gains, rest, constants, room, found):
 
 @kernel(inner=True, fastmath=FAST)
 def _highest(logs, energies, rest, constants, found):
-    widest_vectors()
     for i in range(len(found)):
         own, highest = logs[i], LOWEST
         for g in range(len(own)):
@@ -254,7 +250,6 @@ def _whiten(patches: FloatArray, tables: ShapeTables) -> FloatArray:
 @kernel(fastmath=FAST)
 def _multiply(patches, others):
     """The inner product of each patch with another: (n,)."""
-    widest_vectors()
     products = floats(len(patches))
     for i in range(len(patches)):
         products[i] = weighted_sum(patches[i], others[i])
@@ -333,14 +328,12 @@ def _change(  # noqa: PLR0912 (branches on what is None are gone once it is comp
 @kernel(inner=True)
 def _add_share(clean, share, change):
     """change ← change + share · clean."""
-    widest_vectors()
     for j in range(len(change)):
         change[j] += share * clean[j]
 
 
 @kernel
 def _add_patches(patches, counts, window, places, size, total):
-    widest_vectors()
     for number in range(len(patches)):
         row, column = corner(places, number)
         count = counts[number]
@@ -399,7 +392,6 @@ def _shrink_beside(u, v, guide, some, level, all_gains, all_keeps, constants, co
 @kernel(inner=True, fastmath=FAST)
 def _cross(u, v, products):
     """u², u v and v², one after the other."""
-    widest_vectors()
     count = len(u)
     for i in range(count):
         products[i], products[count + i], products[2 * count + i] = u[i] * u[i], u[i] * v[i], v[i] * v[i]
@@ -408,7 +400,6 @@ def _cross(u, v, products):
 @kernel(inner=True, fastmath=FAST)
 def _combine(u, v, factors):
     """u ← u · the first factors + v · the second."""
-    widest_vectors()
     for i in range(len(u)):
         u[i] = u[i] * factors[i] + v[i] * factors[len(u) + i]
 
@@ -432,14 +423,12 @@ def _see_guides(logs, guide, some, precision):
 
 @kernel(inner=True, fastmath=FAST)
 def _square_into(values, squares):
-    widest_vectors()
     for i in range(len(values)):
         squares[i] = values[i] * values[i]
 
 
 @kernel(inner=True, fastmath=FAST)
 def _scale(values, factors):
-    widest_vectors()
     for i in range(len(values)):
         values[i] *= factors[i]
 
@@ -466,7 +455,6 @@ def _to_probabilities(logs, constants, confidences, counts):
 @kernel(inner=True, fastmath=FAST)
 def _shrink(u, gains, keeps, constants, confidences, parts, squares):
     """u ← Σ_g P(g | u) keep_g u, and Σ_g P(g | u) confidence_g; `parts` and `squares` are room."""
-    widest_vectors()
     for d in range(len(u)):
         squares[d] = u[d] * u[d]
     highest = LOWEST
