@@ -112,7 +112,9 @@ def train(
     report_skipped(session.material.skipped)
     training = session.loop.training
     with show_steps(training.config.steps) as report, interruptible() as stop:
-        prior = session.train(report=report, stop=stop, checkpoint_seconds=checkpoint)
+        prior = session.run.train(
+            session.loop, report=report, stop=stop, card=session.card, checkpoint_seconds=checkpoint
+        )
     draw_run(session)
     if prior is None:
         typer.echo(f"stopped after step {training.done} of {training.config.steps}; continue with")

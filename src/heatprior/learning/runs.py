@@ -1,12 +1,9 @@
 """A training run as a folder: it can be watched, interrupted at any moment, killed, and resumed.
 
-    config.json               the settings, and a fingerprint of the images
-    log.csv                   one row for each log entry
-    checkpoint.safetensors    everything needed to resume, written whole or not at all
-    prior.safetensors         the result
-
-A row of the log is on the disk before the checkpoint that counts it, and rows beyond the checkpoint are dropped when a
-run is resumed: so the log has no gaps and no duplicates, and the result is the same bits as without a break.
+It holds the settings and a fingerprint of the images (config.json), a row for each log entry (log.csv), everything
+needed to resume (checkpoint.safetensors, whole or not at all), and the result (prior.safetensors). A row of the log is
+on the disk before the checkpoint that counts it, and rows beyond the checkpoint are dropped when a run is resumed: so
+the log has no gaps and no duplicates, and the result is the same bits as without a break.
 """
 
 from __future__ import annotations
@@ -265,18 +262,6 @@ class Session:
     run: Run
     loop: Loop
     material: Material
-
-    def train(
-        self,
-        *,
-        report: Report | None = None,
-        stop: Callable[[], bool] = lambda: False,
-        checkpoint_seconds: float = CHECKPOINT_SECONDS,
-    ) -> StoredPrior | None:
-        """Train to the end and write the prior; once `stop()` is true, save and return None."""
-        return self.run.train(
-            self.loop, report=report, stop=stop, card=self.card, checkpoint_seconds=checkpoint_seconds
-        )
 
     @property
     def card(self) -> dict[str, str]:

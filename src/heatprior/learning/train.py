@@ -111,7 +111,7 @@ def train(
                 report(event)
         return loop.training.prior()
     with interruptible() as stop:
-        prior = session.train(report=report, stop=stop)
+        prior = session.run.train(session.loop, report=report, stop=stop, card=session.card)
     if prior is None:
         raise KeyboardInterrupt
     return prior

@@ -1,12 +1,9 @@
 """EM (expectation–maximisation) for mixtures of Gaussians with contrasts, from clean patches or noisy ones.
 
-Given a mixture and patches y with noise of known standard deviation sigma, every component (k, g) explains a patch with
-probability P(k, g | y), and if it does, the clean patch x has a Gaussian posterior. The sums
-
-    n_kg = Σ_y P(k, g | y),    M_k = Σ_y Σ_g P(k, g | y) E[x xᵀ | y, k, g] / c_g
-
-are all that is needed for the mixture that explains the patches better: π_kg ∝ n_kg and Σ_k = M_k / Σ_g n_kg. Because
-the noise is part of the model, E[x xᵀ | y] is exact and the covariances are those of clean patches.
+Every component (k, g) explains a patch y, of noise sigma, with probability P(k, g | y), and if it does, the clean patch
+x has a Gaussian posterior. The sums n_kg = Σ_y P(k, g | y) and M_k = Σ_y Σ_g P(k, g | y) E[x xᵀ | y, k, g] / c_g are
+all that is needed: π_kg ∝ n_kg and Σ_k = M_k / Σ_g n_kg. The noise is part of the model: covariances are of clean
+patches.
 """
 
 from __future__ import annotations
