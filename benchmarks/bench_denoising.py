@@ -28,7 +28,7 @@ from heatprior.data.trials import psnr
 from heatprior.kernels.patch_averaging import LANES
 from heatprior.kernels.patches import extract
 from heatprior.kernels.threads import products_in_one_thread
-from heatprior.priors.patch_step import response_tables
+from heatprior.priors.patch import response_tables
 from heatprior.zoo import load
 
 SEED = 0

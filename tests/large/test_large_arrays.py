@@ -10,7 +10,8 @@ from skimage import data
 
 import heatprior as hp
 from heatprior.errors import InvalidInputError
-from heatprior.priors import mixture_step, patch_step
+from heatprior.priors import mixture_step
+from heatprior.priors import patch as patch_prior
 from heatprior.restoration.denoising import PRESETS
 from heatprior.restoration.pipeline import Pipeline
 from paper.weights.handmade import dct_prior
@@ -25,7 +26,7 @@ def small_cells():
     """Cells of a few columns, so that a small image has several: the whole and the blocks see the same ones."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(mixture_step, "TILE", 24)
-        patch.setattr(patch_step, "APART", 16)
+        patch.setattr(patch_prior, "APART", 16)
         yield
 
 

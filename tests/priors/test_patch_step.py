@@ -7,8 +7,7 @@ from heatprior import load
 from heatprior.kernels.patches import average, extract
 from heatprior.noise_value import root_mean_squares
 from heatprior.priors.filters import FilterBank
-from heatprior.priors.patch import PatchPrior
-from heatprior.priors.patch_step import response_tables
+from heatprior.priors.patch import PatchPrior, response_tables
 from heatprior.priors.protocol import denoise_once
 from paper.weights.handmade import dct_prior
 

@@ -1,6 +1,6 @@
 """Empirical Bayes with patch averaging for mixtures of Gaussians: one fast step of a whole image.
 
-As patch_step.py for the patch prior. The posterior mean of a patch is over the one or few shapes that explain it best,
+As `PatchPrior.denoise_step`. The posterior mean of a patch is over the one or few shapes that explain it best,
 found with the short cuts of kernels/shapes.py, and patches count in the average as `StepSettings` says. Where noise is
 correlated, patches are whitened on the way in: the axes for analysis then differ from those for synthesis, and nothing
 else does.

@@ -8,7 +8,7 @@ it has no influence on the density, the posterior leaves it as observed, and sam
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from os import PathLike
@@ -22,12 +22,14 @@ from heatprior.arrays import FloatArray, IntArray
 from heatprior.display import describe_prior
 from heatprior.errors import InvalidInputError, PriorFileError
 from heatprior.kernels.noise_estimation import LevelTables, patch_log_densities
+from heatprior.kernels.patch_averaging import RUN, ResponseTables, average_changes, length_of_runs
+from heatprior.kernels.patches import EVERY, Cells, Grid, Progress, edges_of_bands
 from heatprior.kernels.threads import for_each
 from heatprior.locks import cached_property
+from heatprior.noise_value import SAME_LEVEL, Noise
 from heatprior.priors.arguments import as_patches, as_sigma, as_sigmas_of, evaluate
 from heatprior.priors.experts import Experts, experts_from
 from heatprior.priors.filters import FilterBank
-from heatprior.priors.patch_step import cells_of_patch_prior, lines_through, step_of_patch_prior
 from heatprior.priors.protocol import NoiseDirections, NoiseLikelihood, Posterior, with_card
 from heatprior.priors.schedules import Schedules, schedules_on
 from heatprior.scipy_subset import refine
@@ -35,11 +37,14 @@ from heatprior.store import PriorFile, write_prior_file
 
 KIND = "patch"
 CHUNK = 256  # patches whose responses each thread has in memory at once
-# Of the tables by which noise is estimated:
 CONTRASTS = (1.0, 1 / 16, 1 / 4, 4.0)  # the first is that of the prior itself
-CELLS = 1024
-SPLINE_STEP = 4  # only every fourth value is computed
-TAIL_WIDTHS = 6.0  # beyond the outermost mean that the tables reach; further out a line is good enough
+CELLS, MAP_CELLS = 1024, 512  # of a table; fewer for maps, which have many tables
+SPLINE_STEP = 4  # only every fourth value, or level, is computed
+LOG_SIGMA_STEP = 0.03  # between the tables for maps
+NEARLY_NONE = 0.005  # noise on a response, over the width of its experts, that is too weak to change it visibly
+APART = 96  # most patches in a run where they lie apart: runs are cells, and wide cells cost pieces of an image more
+LEVEL_DIGITS = 12  # of a noise level: channels whose levels differ by rounding alone share their tables
+TAIL_WIDTHS = 6.0  # beyond the outermost mean that the tables reach; further out everything is nearly straight
 WEAK_SPREAD = 0.2  # of the noise: clean responses on average
 FEWEST_FILTERS = 12  # at least every twelfth filter is used
 
@@ -167,7 +172,33 @@ class PatchPrior:
             patches[start : start + CHUNK] = self.filters.reconstruct(responses)
         return patches
 
-    denoise_step, cells = step_of_patch_prior, cells_of_patch_prior  # as `Prior` asks for them
+    def denoise_step(
+        self, image: FloatArray, noise: Noise, progress: Progress | None = None, *, grid: Grid = EVERY
+    ) -> FloatArray:
+        """Denoise an image (H, W) of float32 by one step of empirical Bayes.
+
+        Where the noise varies, a patch has one level, the root mean square over its pixels. Right to about 1e-5 of full
+        scale.
+        """
+        filters, size = self.filters.matrix, self.filters.size
+        if noise.is_constant:
+            tables = response_tables(self, float(f"{noise.lowest:.{LEVEL_DIGITS}g}"))
+            return average_changes(image, filters, tables, progress=progress, most=_longest_run(grid), grid=grid)
+
+        def sigmas(start: int, end: int) -> FloatArray:
+            return noise.patches(slice(start, end + size - 1), size)
+
+        tables = tables_between(self, noise.lowest, noise.highest)
+        return average_changes(
+            image, filters, tables, sigmas=sigmas, progress=progress, most=_longest_run(grid), grid=grid
+        )
+
+    def cells(self, shape: tuple[int, int], grid: Grid = EVERY) -> Cells:
+        """Bands of rows, runs of columns."""
+        size = self.filters.size
+        run = length_of_runs(shape[1], self.filters.matrix.shape, grid, _longest_run(grid))
+        columns = np.append(grid.starts(shape[1], size)[::run], shape[1] - size + 1)
+        return Cells(edges_of_bands(shape[0], size), columns)
 
     def facts(self) -> dict[str, object]:
         """A summary of the prior, for printing."""
@@ -256,3 +287,68 @@ def _lines(prior: PatchPrior, sigma: float, contrast: float, filters: tuple[int,
     q = np.linspace(-1.0, 1.0, CELLS // SPLINE_STEP + 1)
     values = experts.log_density(q[:, None] * reach, tau) - np.log(contrast)
     return lines_through(refine(values, SPLINE_STEP).T), contrast * reach
+
+
+# Empirical Bayes with patch averaging (EB-PA, section 4.3): every patch is replaced by its posterior mean, Eq. (3), and
+# every pixel becomes the mean over the patches that hold it. The posterior mean acts on each response by itself, so for
+# one noise level it is tabulated once for each expert.
+
+
+def _longest_run(grid: Grid) -> int:
+    return RUN if grid.stride == 1 else APART
+
+
+@lru_cache(maxsize=1)  # for the steps of one image, which share a range
+def tables_between(prior: PatchPrior, lowest: float, highest: float) -> ResponseTables:
+    """Tables for all noise levels from lowest to highest."""
+    indistinct = NEARLY_NONE * prior.experts.base_sigma / float(prior.filters.norms.max())
+    lowest, highest = max(lowest, indistinct), max(highest, indistinct * SAME_LEVEL)
+    exact = np.linspace(
+        np.log(lowest), np.log(highest), 4 + int(np.log(highest / lowest) / (SPLINE_STEP * LOG_SIGMA_STEP))
+    )
+    at_exact = np.stack(for_each(lambda sigma: _changes(prior, sigma, MAP_CELLS), list(np.exp(exact))), axis=1)
+    by_expert = (_between_chord_and_curve(refine(changes, SPLINE_STEP), 0) for changes in at_exact)
+    return _tables(prior, by_expert, lowest, float(np.exp((exact[1] - exact[0]) / SPLINE_STEP)))
+
+
+@lru_cache(maxsize=16)  # for images and channels that share a noise level, and the levels of their splitting
+def response_tables(prior: PatchPrior, sigma: float) -> ResponseTables:
+    """Tables for one noise level."""
+    return _tables(prior, _changes(prior, sigma, CELLS)[:, None], sigma, 2.0)
+
+
+def _changes(prior: PatchPrior, sigma: float, cells: int) -> FloatArray:
+    """For each expert the change of a response by its posterior mean, over ‖k_j‖², where cells meet: (J, cells + 1)."""
+    experts, tau = prior.experts, prior.filters.norms * sigma
+    responses = np.linspace(-1.0, 1.0, cells + 1)[:, None] * (_reach(prior) + _growth(prior) * sigma)  # (nodes, J)
+    towards = experts.moments(responses, tau, want_log_density=False, want_variance=False).mean
+    return (sigma**2 / (experts.base_sigma**2 + tau**2) * (towards - responses)).T
+
+
+def _tables(prior: PatchPrior, by_expert: Iterable[FloatArray], lowest: float, ratio: float) -> ResponseTables:
+    """Straight lines through the changes (S, cells + 1) of each expert, where cells meet; one expert at a time."""
+    lines = [lines_through(_between_chord_and_curve(changes, -1)) for changes in by_expert]
+    return ResponseTables(np.stack(lines), _reach(prior), _growth(prior), lowest, ratio)
+
+
+def lines_through(nodes: FloatArray) -> FloatArray:
+    """Value in the middle of the table and slope of each cell, (S, cells, 2) in float32."""
+    cells = nodes.shape[-1] - 1
+    slopes = np.diff(nodes)
+    return np.stack([nodes[..., :-1] - slopes * (np.arange(cells) - cells / 2), slopes], axis=-1, dtype=np.float32)
+
+
+def _between_chord_and_curve(values: FloatArray, axis: int) -> FloatArray:
+    """Nodes moved so that straight lines between them err as much to one side as to the other: half as much."""
+    bend = np.diff(values, n=2, axis=axis)
+    return values - np.concatenate([bend.take([0], axis), bend, bend.take([-1], axis)], axis) / 16.0
+
+
+def _reach(prior: PatchPrior) -> float:
+    """The reach of a table without noise."""
+    return prior.experts.reach + TAIL_WIDTHS * prior.experts.base_sigma
+
+
+def _growth(prior: PatchPrior) -> FloatArray:
+    """The additional reach of a table per unit of noise, (J,)."""
+    return TAIL_WIDTHS * prior.filters.norms
