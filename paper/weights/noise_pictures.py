@@ -193,12 +193,15 @@ class Pictures:
         made += [
             (f"other-bsds{k}", "bsds", partial(_crop_of, path, 10**6)) for k, path in enumerate(self.other_photographs)
         ]
+        made += [
+            (f"part{n}-{path.stem}", "skimage", partial(_crop_of, path, 224)) for path in self.bundled for n in range(3)
+        ]
         yield from _as_clean(made, 27000)
 
     def _patterned(self) -> Iterator[Item]:
         """Patterns alone, with a camera's noise and with white noise."""
-        yield from _as_clean([(f"pattern{number}", "pattern", draw_pattern) for number in range(90)], 47000)
-        for number in range(60):
+        yield from _as_clean([(f"pattern{number}", "pattern", draw_pattern) for number in range(240)], 47000)
+        for number in range(120):
             rng = np.random.default_rng(43000 + number)
             pair, content, seed = self.some_pair(rng), draw_pattern(rng), int(rng.integers(1 << 31))
             made = partial(_tilted, pair, content, seed)

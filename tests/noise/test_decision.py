@@ -88,6 +88,21 @@ def test_strength_is_for_noise_that_is_found():
         hp.denoise(smoothed(12.0), channel_axis=-1, strength=0.0)
 
 
+@pytest.mark.parametrize("period", [15.0, 40.0])
+@pytest.mark.parametrize("angle", [0.0, 0.7])
+@pytest.mark.parametrize("hardness", [1.0, 20.0])
+def test_a_pattern_is_not_noise(period, angle, hardness):
+    y, x = np.indices((256, 256))
+    wave = np.clip(hardness * np.sin(2 * np.pi * (x * np.cos(angle) + y * np.sin(angle)) / period), -1, 1)
+    grating = np.rint(128 + 100 * wave[..., None] * np.array([1.0, 0.7, 0.4])).astype(np.uint8)
+    assert estimate_noise(grating, channel_axis=-1).is_none
+    grey = grating[..., 0]
+    if hardness == 1.0:  # grey stripes with hard, slanting edges may be taken for noise
+        assert estimate_noise(grey).is_none
+    noisy = np.clip(np.rint(grey + 10.0 * np.random.default_rng(0).standard_normal(grey.shape)), 0, 255)
+    assert estimate_noise(noisy.astype(np.uint8)).models == ("constant",)  # the control
+
+
 def test_white_noise_is_white_whatever_the_picture():
     """Noise that halves with every octave is white; what its picture is like does not matter."""
     waves = 100.0 + 40.0 * np.sin(np.indices((256, 256)).sum(axis=0) / 6.0)

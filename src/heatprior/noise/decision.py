@@ -3,9 +3,11 @@
 What a camera leaves of its noise is neither white nor as strong in flat parts as elsewhere, so no likelihood of white
 noise tells its level. But one white level is enough to remove it, and what the flattest patches hold, at full size and
 reduced, tells which, beside the likelihood of white noise at the same sizes: noise halves with every octave and is the
-same everywhere, texture is neither. Small networks look at that and choose a level relative to what the flattest
-patches hold; a kernel classifier whether noise is white, so that the likelihood says more, and whether to denoise at
-all. Where the likelihood finds the same white noise at full, half and quarter size, it is white, whatever the picture.
+same everywhere, texture is neither. Three sums of Gaussians around pictures that were learnt from look at that. One
+says the level, relative to what the flattest patches hold. One says whether noise is white, so that the likelihood says
+more; where the likelihood finds the same white noise at full, half and quarter size, it is white, whatever the picture.
+One says whether to denoise at all; in colours it looks at how energies relate, too: fine texture comes with coarse, has
+a direction, and is the same in all colours.
 `paper/weights/noise_decision.py` learns them; the card of the file says on what.
 """
 
@@ -19,6 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
+from numpy.typing import NDArray
 from safetensors import safe_open
 
 from heatprior.arrays import FloatArray
@@ -30,7 +33,8 @@ from heatprior.priors.filters import FilterBank
 from heatprior.zoo import load
 
 FILE = Path(__file__).with_name("decision.safetensors")
-GREY, COLOUR = "grey", "colour"  # the two sets of networks of the file
+GREY, COLOUR = "grey", "colour"  # what was learnt from pictures of either kind
+KERNELS = ("level", "white", "pays")
 PRIOR = "patch7"  # whose likelihood finds the level of white noise
 
 SIZE = 8  # pixels along the side of a patch
@@ -38,15 +42,18 @@ SCALES = 3  # full size, half and quarter
 EDGES = (0.5, 1.6, 2.6, 4.1, 5.7, 7.5, 10.0)  # half periods in a patch: between them the bands
 PARTS = (0.0, 0.01, 0.05, 0.2, 0.5)  # quantiles of energy: patches are averaged in between, the flattest first
 SAME = 0.25  # of log levels: of 1,014 clean pictures three have them so close, of 312 of cameras none
+DOUBTFUL = 0.3  # of the probability that denoising pays: below it, white noise may be a fine pattern
 FLAT = 1  # which of the parts the others are compared with
+RELATED = slice(2, 4)  # the parts in which relations are looked at
+COARSE, FINE = slice(0, 3), slice(3, 6)  # bands whose energies are related
+DARKEST = 8.0  # grey levels: in darker patches brightness is as good as the same
 MOST_PATCHES, FEWEST_PATCHES = 8000, 40
 UNCUT = (0.02, 0.1, 0.3)  # of the pixels of a patch, at most, are at black or white; with too few patches, more
 FEWEST_UNCUT = 0.1  # of the patches
 LEAST_ENERGY = 1e-3  # in squared grey levels of 8 bits: below rounding
 WHITE = 255.0  # grey levels that features are in
 MIX = np.array([[1.0, 1.0, 1.0], [1.0, 0.0, -1.0], [1.0, -2.0, 1.0]]) / np.sqrt([[3.0], [2.0], [6.0]])  # orthonormal
-NARROWNESS = 0.006  # of the Gaussians over standardised features: -log of their value at distance one
-OFFSETS = np.arange(-1.0, 3.01, 0.25)  # of the logarithms of the levels that may be chosen, from what is flattest
+NARROWNESS = 0.5  # of the Gaussians over standardised features: -log of their value at one spread in every feature
 
 
 class Decision(NamedTuple):
@@ -62,7 +69,7 @@ class Decision(NamedTuple):
 class Description(NamedTuple):
     """What an image is judged by; logarithms of levels in grey levels of 8 bits."""
 
-    features: FloatArray
+    features: FloatArray  # energies of bands of the flattest patches, of less flat ones; in colours, how they relate
     log_level: float  # of what its flattest patches hold
     log_white: float  # of white noise, by likelihood
     octaves: float  # by how much that differs at most at half and quarter size, times two for each octave
@@ -88,17 +95,23 @@ def describe(channels: FloatArray) -> Description | None:
     mix = MIX if len(whole) == len(MIX) else np.ones((1, 1))
     mixed = np.tensordot((WHITE * mix).astype(np.float32), whole, axes=1)
     scales: list[FloatArray] = []
+    relations: list[FloatArray] = []
     constant = 0.0
     for scale in range(SCALES):
-        found = _energies(mixed, cut)
+        found = _patches(mixed, cut)
         if found is None and scale == 0:
             return None
         if found is None:
             scales.append(scales[-1])
+            relations.append(relations[-1])
         else:
-            energies, one_value = found
+            patches, one_value = found
             constant = one_value if scale == 0 else constant
-            scales.append(_by_flatness(energies) + scale * np.log(4.0))
+            groups = patches.by_flatness()
+            scales.append(
+                np.log([group.energies.mean(axis=1) + LEAST_ENERGY for group in groups]) + scale * np.log(4.0)
+            )
+            relations.append(np.concatenate([group.relations() for group in groups[RELATED]]))
         mixed, cut = halve(mixed), halve(cut)
     logs = np.array(scales)  # (scales, parts, C, bands); white noise has the same at all scales
     reference = float(logs[:2, FLAT, 0, :4].mean())
@@ -106,8 +119,9 @@ def describe(channels: FloatArray) -> Description | None:
     spread = np.delete(halves, FLAT, axis=1) - halves[:, FLAT, None]
     white = _log_white_levels(channels[len(channels) // 2], whole[len(channels) // 2])
     rest = [reference, float(np.log(constant + 0.01))]
-    features = [(logs[:, FLAT] - reference).reshape(-1), spread.reshape(-1), white - reference / 2.0, rest]
-    return Description(np.concatenate(features), reference / 2.0, float(white[0]), float(np.ptp(white)))
+    own = [(logs[:, FLAT] - reference).reshape(-1), spread.reshape(-1), white - reference / 2.0, rest]
+    levels = reference / 2.0, float(white[0]), float(np.ptp(white))
+    return Description(np.concatenate([*own, *(relations if len(mixed) > 1 else [])]), *levels)
 
 
 def _log_white_levels(channel: FloatArray, whole: FloatArray) -> FloatArray:
@@ -127,39 +141,27 @@ def _log_white_levels(channel: FloatArray, whole: FloatArray) -> FloatArray:
     return np.log(WHITE * np.array(levels))
 
 
-class Networks(NamedTuple):
-    """Some networks of one hidden layer, whose chances are averaged."""
-
-    hidden: FloatArray  # (n, F, h)
-    hidden_bias: FloatArray  # (n, h)
-    output: FloatArray  # (n, h, actions)
-    output_bias: FloatArray  # (n, actions)
-
-    def chances(self, features: FloatArray) -> FloatArray:
-        """Of every action, by standardised features: (actions,)."""
-        hidden = np.tanh(features @ self.hidden + self.hidden_bias)  # (n, h)
-        logits = np.einsum("nh,nha->na", hidden, self.output) + self.output_bias
-        powers = np.exp(logits - logits.max(axis=1, keepdims=True))
-        return np.asarray((powers / powers.sum(axis=1, keepdims=True)).mean(axis=0))
-
-
 class Kernel(NamedTuple):
-    """Two scores from -1 to 1, sums of Gaussians around some of the pictures that were learnt from."""
+    """A sum of Gaussians around some of the pictures that were learnt from."""
 
-    axes: FloatArray  # principal axes of the features, (F, k)
     centres: FloatArray  # (m, k)
-    weights: FloatArray  # (m, 2)
-    offsets: FloatArray  # (2,)
+    weights: FloatArray  # (m,)
+    offset: FloatArray  # (1,)
+    narrowness: float
 
-    def scores(self, x: FloatArray) -> FloatArray:
-        """That denoising pays, and that noise is white, by standardised features (…, F): (…, 2)."""
-        return np.asarray(gaussians(x @ self.axes, self.centres) @ self.weights + self.offsets)
+    def value(self, z: FloatArray) -> float:
+        """By features along principal axes (k,)."""
+        return float(gaussians(z, self.centres, self.narrowness) @ self.weights + self.offset[0])
+
+    def probability(self, z: FloatArray) -> float:
+        """Where −1 was learnt for no, and 1 for yes."""
+        return float(np.clip((1.0 + self.value(z)) / 2.0, 0.0, 1.0))
 
 
-def gaussians(points: FloatArray, centres: FloatArray) -> FloatArray:
+def gaussians(points: FloatArray, centres: FloatArray, narrowness: float) -> FloatArray:
     """Of points (…, k) around centres (m, k): (…, m)."""
     squares = np.square(points).sum(axis=-1)[..., None] + np.square(centres).sum(axis=-1) - 2.0 * points @ centres.T
-    return np.asarray(np.exp(-NARROWNESS * squares))
+    return np.asarray(np.exp(-narrowness * squares))
 
 
 class Learnt(NamedTuple):
@@ -167,32 +169,29 @@ class Learnt(NamedTuple):
 
     centre: FloatArray  # of the features, (F,)
     spread: FloatArray
-    level: Networks  # which of the `OFFSETS`, if there is noise
-    kernel: Kernel  # whether to denoise, and whether the level is that of white noise
+    axes: FloatArray  # principal axes of standardised features, (F, k)
+    level: Kernel  # the logarithm of the level, less that of what is flattest, if there is noise
+    white: Kernel  # whether the level is that of white noise
+    pays: Kernel  # whether to denoise
     farthest: float  # spreads from the centre that a feature counts
-    threshold: float  # of the probability that denoising pays
+    white_threshold: float  # of the probability that noise is white
+    pays_threshold: float  # of the probability that denoising pays
     error: float  # of the level, relative, in pictures of cameras that were left out
 
-    def standardise(self, features: FloatArray) -> FloatArray:
-        """Features (…, F) as networks and kernel see them."""
-        return np.clip((features - self.centre) / self.spread, -self.farthest, self.farthest)
+    def project(self, features: FloatArray) -> FloatArray:
+        """Features (…, F) as kernels see them."""
+        return np.clip((features - self.centre) / self.spread, -self.farthest, self.farthest) @ self.axes
 
     def decide(self, found: Description) -> Decision:
         """What is done with an image."""
-        x = self.standardise(found.features)
-        scores = self.kernel.scores(x)
-        pays, white = (float(score) for score in np.clip((1.0 + scores) / 2.0, 0.0, 1.0))
+        z = self.project(found.features)
+        pays, white = self.pays.probability(z), self.white.probability(z)
         same = found.octaves < SAME
-        is_white = same or white > 0.5  # no clean picture that was left out is taken for one with white noise
-        log_level = found.log_white if is_white else found.log_level + middle_offset(self.level.chances(x))
+        is_white = same or (white > self.white_threshold and pays > DOUBTFUL)
+        log_level = found.log_white if is_white else found.log_level + self.level.value(z)
         level = float(np.exp(log_level)) / WHITE
         probability = max(pays, white, float(same)) if is_white else pays
-        return Decision(level, probability, self.error * level, is_white or pays > self.threshold, is_white)
-
-
-def middle_offset(chances: FloatArray) -> float:
-    """The median of the `OFFSETS`."""
-    return float(np.interp(0.5, np.cumsum(chances) - chances / 2.0, OFFSETS))
+        return Decision(level, probability, self.error * level, is_white or pays > self.pays_threshold, is_white)
 
 
 @lru_cache(maxsize=1)
@@ -204,22 +203,59 @@ def _learnt() -> dict[str, Learnt]:
         def read(*names: str) -> FloatArray:
             return np.asarray(file.get_tensor(".".join(names)), np.float64)
 
-        return {
-            name: Learnt(
-                read(name, "centre"),
-                read(name, "spread"),
-                Networks(*(read(name, "level", field) for field in Networks._fields)),
-                Kernel(*(read(name, "kernel", field) for field in Kernel._fields)),
-                card["farthest"],
-                card["threshold"][name],
-                card["error"][name],
+        def one(name: str) -> Learnt:
+            centre, spread, axes = (read(name, part) for part in ("centre", "spread", "axes"))
+            narrowness = NARROWNESS / len(centre)
+            level, white, pays = (
+                Kernel(read(name, part, "centres"), read(name, part, "weights"), read(name, part, "offset"), narrowness)
+                for part in KERNELS
             )
-            for name in (GREY, COLOUR)
-        }
+            numbers = (card[entry][name] for entry in ("white_threshold", "pays_threshold", "error"))
+            return Learnt(centre, spread, axes, level, white, pays, card["farthest"], *numbers)
+
+        return {name: one(name) for name in (GREY, COLOUR)}
 
 
-def _energies(mixed: FloatArray, cut: FloatArray) -> tuple[FloatArray, float] | None:
-    """Mean energies (C, n, bands) of patches that are not clipped, and which part of the patches is one value."""
+class Patches(NamedTuple):
+    """Of an image whose channels are mixed: brightness first, then two colours."""
+
+    coefficients: FloatArray  # of cosines, (C, n, d)
+    energies: FloatArray  # mean squares of bands, (C, n, bands)
+    brightness: FloatArray  # (n,), grey levels
+
+    def by_flatness(self) -> list[Patches]:
+        """The flattest patches, less flat ones, and so on, between the quantiles of PARTS."""
+        order = np.argsort(self.energies.mean(axis=2).sum(axis=0), kind="stable")
+        starts = [int(part * len(order)) for part in PARTS]
+        groups = [order[start : max(stop, start + 4)] for start, stop in pairwise(starts)]
+        return [Patches(self.coefficients[:, g], self.energies[:, g], self.brightness[g]) for g in groups]
+
+    def relations(self) -> FloatArray:
+        """Of fine to coarse, to brightness, to direction, and between channels."""
+        coarse, fine = (np.log(self.energies[..., part].mean(axis=2) + LEAST_ENERGY) for part in (COARSE, FINE))
+        light = np.log(np.maximum(self.brightness, 0.0) + DARKEST)
+        across, along = (np.square(self.coefficients[..., part]).sum(axis=2) for part in _directions())
+        direction = np.square((across - along) / (across + along + LEAST_ENERGY)).mean(axis=1)
+        found = [direction, coarse.std(axis=1), fine.std(axis=1)]
+        found += [_correlations(fine, coarse), _correlations(fine, np.broadcast_to(light, fine.shape))]
+        first, second = np.triu_indices(len(fine), 1)
+        found += [_correlations(fine[first], fine[second]), _correlations(coarse[first], coarse[second])]
+        length = self.coefficients.shape[2]
+        for part in (slice(0, length // 2), slice(length // 2, length)):
+            whole = self.coefficients[..., _by_radius()[part]].reshape(len(fine), -1)
+            found.append(_correlations(whole[first], whole[second]))
+        return np.concatenate(found)
+
+
+def _correlations(first: FloatArray, second: FloatArray) -> FloatArray:
+    """Row by row."""
+    first, second = (rows - rows.mean(axis=1, keepdims=True) for rows in (first, second))
+    norms = np.sqrt(np.square(first).sum(axis=1) * np.square(second).sum(axis=1))
+    return np.asarray((first * second).sum(axis=1) / (norms + LEAST_ENERGY))
+
+
+def _patches(mixed: FloatArray, cut: FloatArray) -> tuple[Patches, float] | None:
+    """Patches that are not clipped, and which part of all is one value."""
     height, width = mixed.shape[1:]
     if min(height, width) < 2 * SIZE:
         return None
@@ -228,7 +264,8 @@ def _energies(mixed: FloatArray, cut: FloatArray) -> tuple[FloatArray, float] | 
     clipped = sliding_window_view(cut, (SIZE, SIZE))[::stride, ::stride].mean(axis=(2, 3)).reshape(-1)
     patches = windows.reshape(len(mixed), -1, SIZE**2)
     basis, bands = _bands()
-    energies = np.square(patches @ basis) @ bands
+    coefficients = patches @ basis
+    energies = np.square(coefficients) @ bands
     varied = energies[0].sum(axis=1) > LEAST_ENERGY**2
     for most in (*UNCUT, np.inf):
         usable = varied & (clipped < most)
@@ -236,15 +273,9 @@ def _energies(mixed: FloatArray, cut: FloatArray) -> tuple[FloatArray, float] | 
             break
     if np.count_nonzero(usable) < FEWEST_PATCHES:
         return None
-    return energies[:, usable], float(np.mean(~varied & (clipped < UNCUT[0])))
-
-
-def _by_flatness(energies: FloatArray) -> FloatArray:
-    """Log energies of the flattest patches, of less flat ones, and so on: (parts, C, bands)."""
-    order = np.argsort(energies.mean(axis=2).sum(axis=0), kind="stable")
-    starts = [int(part * len(order)) for part in PARTS]
-    groups = [order[start : max(stop, start + 4)] for start, stop in pairwise(starts)]
-    return np.log(np.array([energies[:, group].mean(axis=1) for group in groups]) + LEAST_ENERGY)
+    brightness = patches[0, usable].mean(axis=1) / np.sqrt(len(mixed))
+    found = Patches(coefficients[:, usable], energies[:, usable], brightness)
+    return found, float(np.mean(~varied & (clipped < UNCUT[0])))
 
 
 def halve(values: FloatArray) -> FloatArray:
@@ -263,3 +294,16 @@ def _bands() -> tuple[FloatArray, FloatArray]:
     radius = np.hypot(*np.divmod(np.arange(1, SIZE**2), SIZE))
     members = np.array([(radius >= low) & (radius < high) for low, high in pairwise(EDGES)])
     return matrix.T.astype(np.float32), (members / members.sum(axis=1, keepdims=True)).T.astype(np.float32)
+
+
+@lru_cache(maxsize=1)
+def _directions() -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Which cosines vary faster across than along, and which the other way."""
+    along, across = np.divmod(np.arange(1, SIZE**2), SIZE)
+    return np.flatnonzero(across > along), np.flatnonzero(along > across)
+
+
+@lru_cache(maxsize=1)
+def _by_radius() -> NDArray[np.intp]:
+    """Cosines, coarse ones first."""
+    return np.argsort(np.hypot(*np.divmod(np.arange(1, SIZE**2), SIZE)), kind="stable")
