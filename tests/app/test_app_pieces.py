@@ -14,7 +14,7 @@ from scipy.ndimage import gaussian_filter
 from heatprior.app.jobs import LongJob, QuickLooks, SupersededError, Turns
 from heatprior.app.pictures import SIGMA, OpenedPicture, Region, halve, quantise, write_sample
 from heatprior.app.tabs import plain_name, scratch_folder, sweep
-from heatprior.app.views import Pace, ViewRequest, guess_noise, look_quickly, render
+from heatprior.app.views import OF_DENOISING, OF_RESTORING, Pace, ViewRequest, guess_noise, look_quickly, render
 from heatprior.app.words import describe_noise
 from heatprior.app.work import Choice, Restoration, denoise_picture, estimate_picture
 from heatprior.data.trials import photograph
@@ -164,7 +164,7 @@ def test_a_quick_look_takes_the_noise_off_at_every_reduction(tmp_path):
     picture.noise[0, "auto"] = guess_noise(picture, 0, "auto")
     for step in (1, 2):
         region = Region.within(picture.frame_shape, 16, 16, 64, 48, step)
-        look = look_quickly(picture, 0, region, Choice(), Pace.of_denoising(), lambda _: None)
+        look = look_quickly(picture, 0, region, Choice(), Pace(*OF_DENOISING), lambda _: None)
         truth, noisy = clean, picture.frame(0)
         for _ in range(step - 1):
             truth, noisy = halve(truth), halve(noisy)
@@ -182,12 +182,12 @@ def test_a_quick_look_at_deblurring_is_sharper_at_every_reduction_that_shows_the
     wanted = Restoration.read({"task": "deblur", "width": "3", "sigma": "1"})
     for step in (1, 2):
         region = Region.within(picture.frame_shape, 32, 32, 64, 64, step)
-        look = look_quickly(picture, 0, region, wanted, Pace.of_restoring(), lambda _: None)
+        look = look_quickly(picture, 0, region, wanted, Pace(*OF_RESTORING), lambda _: None)
         soft, sharp = picture.reduce(0, step)[region.window], blocks if step == 1 else halve(blocks)
         assert np.std(look - sharp[region.window]) < 0.7 * np.std(soft - sharp[region.window])
     filling = Restoration.read({"task": "inpaint"})
     with pytest.raises(InvalidInputError, match="no quick look"):
-        look_quickly(picture, 0, region, filling, Pace.of_restoring(), lambda _: None)
+        look_quickly(picture, 0, region, filling, Pace(*OF_RESTORING), lambda _: None)
 
 
 def test_noise_is_named_beside_what_the_picture_uses(tmp_path):
@@ -210,11 +210,11 @@ def test_a_look_that_only_refines_gives_way_to_a_newer_one_and_a_first_one_does_
     picture, _ = noisy_picture(tmp_path)
     region = Region.within(picture.frame_shape, 0, 0, 120, 96, 1)
     first = ViewRequest("denoised", 0, region, Choice(), None)
-    assert render(picture, first, Pace.of_denoising(), is_old=lambda: True).region == region
+    assert render(picture, first, Pace(*OF_DENOISING), is_old=lambda: True).region == region
     refining = first._replace(choice=Choice(strength=2.0), closeness="exact")
     with pytest.raises(SupersededError):
-        render(picture, refining, Pace.of_denoising(), is_old=lambda: True)
-    assert render(picture, refining, Pace.of_denoising()).region == region
+        render(picture, refining, Pace(*OF_DENOISING), is_old=lambda: True)
+    assert render(picture, refining, Pace(*OF_DENOISING)).region == region
 
 
 def test_the_errors_of_a_result_are_a_map_if_they_were_asked_for(tmp_path):
@@ -232,7 +232,7 @@ def test_the_errors_of_a_result_are_a_map_if_they_were_asked_for(tmp_path):
 
 
 def test_the_pace_reduces_what_would_take_too_long():
-    pace = Pace.of_denoising()
+    pace = Pace(*OF_DENOISING)
     region = Region(0, 0, 1000, 1000, 1)
     assert pace.step_for(region, 3) > pace.step_for(Region(0, 0, 100, 100, 1), 3) == 1
     pace.learn(20_000, 300.0)  # compiled meanwhile

@@ -127,8 +127,8 @@ class QuickLooks:
 class LongJob:
     """One piece of work in a thread of its own, which computes only while it is its turn."""
 
-    def __init__(self, work: Work, turns: Turns, explain: Callable[[str], str]) -> None:
-        self.number = secrets.token_urlsafe(8)
+    def __init__(self, work: Work, turns: Turns, explain: Callable[[str], str], picture: str = "") -> None:
+        self.number, self.picture = secrets.token_urlsafe(8), picture
         self._work, self._turns, self._explain = work, turns, explain
         self.state, self.fraction, self.error = "waiting", 0.0, ""
         self.outcome: dict[str, Any] = {}

@@ -33,7 +33,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from heatprior.app.jobs import QuickLooks, SupersededError, capture_warnings
 from heatprior.app.routes import ROUTES, ServerState, TooLargeError
 from heatprior.app.tabs import GoneError, Tabs, scratch_folder
-from heatprior.app.views import Pace, warm_up
+from heatprior.app.views import OF_DENOISING, OF_RESTORING, Pace, warm_up
 from heatprior.errors import HeatpriorError, OutputFileError
 
 STATIC = Path(__file__).parent / "static"
@@ -72,7 +72,7 @@ def application(folder: Path, token: str, names: frozenset[str], largest: int) -
         ),
         lifespan=life,
     )
-    app.state.shared = ServerState(tabs, QuickLooks(), Pace.of_denoising(), Pace.of_restoring(), largest)
+    app.state.shared = ServerState(tabs, QuickLooks(), Pace(*OF_DENOISING), Pace(*OF_RESTORING), largest)
     return Guard(app, names, token)
 
 

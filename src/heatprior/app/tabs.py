@@ -46,7 +46,6 @@ class Tab:
         self._turns = turns
         self.pictures: dict[str, OpenedPicture] = {}
         self.jobs: dict[str, LongJob] = {}
-        self._jobs_of: dict[str, list[LongJob]] = {}  # of each picture
 
     def place_for(self, name: str) -> tuple[str, Path]:
         """A number for a picture that comes, and where its file goes: under its own name, in a folder of its own."""
@@ -73,8 +72,9 @@ class Tab:
     def discard(self, number: str) -> None:
         """Forget a picture and its files; nobody waits for work on it any more."""
         self.pictures.pop(number, None)
-        for job in self._jobs_of.pop(number, []):
-            job.cancel()
+        for job in list(self.jobs.values()):
+            if job.picture == number:
+                job.cancel()
         shutil.rmtree(self.folder / number, ignore_errors=True)
 
     def picture(self, number: str) -> OpenedPicture:
@@ -87,9 +87,8 @@ class Tab:
         """Start a job; jobs that have ended long ago are forgotten."""
         for number in [key for key, job in self.jobs.items() if job.is_finished][:-20]:
             del self.jobs[number]
-        job = LongJob(work, self._turns, lambda text: text.replace(str(picture.path), picture.name))
+        job = LongJob(work, self._turns, lambda text: text.replace(str(picture.path), picture.name), picture.number)
         self.jobs[job.number] = job
-        self._jobs_of.setdefault(picture.number, []).append(job)
         return job.start()
 
     def archive(self, work: Callable[..., None], *arguments: Any) -> None:

@@ -130,6 +130,10 @@ def _render_map(levels: FloatArray, region: Region) -> View:
     return View(encode_bmp(colourise(part, low, high)), region, low, high)
 
 
+OF_DENOISING = (0.2, 1e-7, 1e6)  # of a look that follows a slider
+OF_RESTORING = (1.0, 5e-6, 2e4)  # of one that takes several steps
+
+
 class Pace:
     """Seconds for each value, a pixel of a channel, as the last looks had it; what is set up counts as values too.
 
@@ -139,16 +143,6 @@ class Pace:
 
     def __init__(self, aim: float, cost: float, set_up: float) -> None:
         self._aim, self._cost, self._set_up = aim, cost, set_up
-
-    @classmethod
-    def of_denoising(cls) -> Pace:
-        """That of what follows a slider."""
-        return cls(0.2, 1e-7, 1e6)
-
-    @classmethod
-    def of_restoring(cls) -> Pace:
-        """That of what takes several steps."""
-        return cls(1.0, 5e-6, 2e4)
 
     def step_for(self, region: Region, channels: int) -> int:
         """The least step, from that of the region on, at which it takes no longer than it may."""
