@@ -62,9 +62,9 @@ class Format:
 
     `signature` is a regular expression for the first bytes. `module`, in this package, has the functions `read` and
     `write` (of "module:name", `read_name` and `write_name`), and is imported when they are called; the latter returns
-    the pixels as they will be read back if it had to round them, else None. `others` is
-    how many samples a pixel may have beside its brightness, `package` what must be installed. A format that is not
-    `free` is only written from a file of the same format; a `bare` one knows of channels only by the shape.
+    the pixels as they will be read back if it had to round them, else None. `others` is how many samples a pixel may
+    have beside its brightness, `package` what must be installed, by the extra that is called as the module. A format
+    that is not `free` is only written from a file of the same format; a `bare` one knows of channels only by the shape.
     """
 
     name: str
@@ -78,7 +78,6 @@ class Format:
     lossy: bool = False
     free: bool = True
     package: str | None = None
-    extra: str | None = None
     bare: bool = False
 
     def read(self, path: Path) -> ImageFile:
@@ -121,15 +120,12 @@ FORMATS = (
     Format("WebP", (".webp",), rb"(?s)RIFF....WEBP", "pillow:webp", BYTES, others=1),
     Format(
         "FITS", (".fits", ".fit", ".fts"), rb"SIMPLE  =", "fits", NOT_HALF, colour=False, stacks=True,
-        package="astropy", extra="fits",
+        package="astropy",
     ),
-    Format(
-        "DICOM", (".dcm", ".dicom"), rb"(?s).{128}DICM", "dicom", stacks=True, free=False,
-        package="pydicom", extra="dicom",
-    ),
+    Format("DICOM", (".dcm", ".dicom"), rb"(?s).{128}DICM", "dicom", stacks=True, free=False, package="pydicom"),
     Format(
         "NIfTI", (".nii", ".nii.gz"), rb"(?s)\x1f\x8b|.{344}n\+1\0|....n\+2\0", "nifti", NOT_HALF, colour=False,
-        stacks=True, package="nibabel", extra="nifti",
+        stacks=True, package="nibabel",
     ),
 )  # fmt: skip
 SUFFIXES = tuple(suffix for kind in FORMATS for suffix in kind.suffixes)
@@ -171,7 +167,7 @@ def check_installed(path: Path, kind: Format, error: type[HeatpriorError], doing
     if kind.package is not None and find_spec(kind.package) is None:
         raise error(
             f"cannot {doing} {path}: {kind.name} needs {kind.package}, which is not installed: "
-            f"pip install 'heatprior[{kind.extra}]'"
+            f"pip install 'heatprior[{kind.module}]'"
         )
 
 
