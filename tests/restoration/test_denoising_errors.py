@@ -94,7 +94,7 @@ def test_the_probe_of_correlated_noise_has_its_covariance_and_white_noise_has_no
     neighbours = []
     for spectrum in spectra:
         level = np.array([0.01])
-        channel = StationaryNoise(spectrum, np.array([0.5]), level, 0.01 * level)
+        channel = StationaryNoise(spectrum, np.array([0.5]), level)
         drawn, levels = drawn_noise(noise=NoiseProfile((channel,) * 3))
         first = drawn[..., 0]
         assert np.mean(first**2) == pytest.approx(np.mean(levels[0] ** 2), rel=0.05)
@@ -109,7 +109,7 @@ def test_errors_under_correlated_noise_cover_and_those_for_white_noise_do_not():
     spectrum, rng = NoiseSpectrum(np.exp(-((frequencies / 0.15) ** 2))), np.random.default_rng(3)
     clean = landscape((72, 80), rng).astype(np.float32)
     noisy = (clean + SIGMA * spectrum.field(clean.shape, rng)).astype(np.float32)
-    profile = NoiseProfile((StationaryNoise(spectrum, np.array([0.5]), np.array([SIGMA**2]), np.array([1e-4])),))
+    profile = NoiseProfile((StationaryNoise(spectrum, np.array([0.5]), np.array([SIGMA**2])),))
     correlated = hp.denoise(noisy, noise=profile, return_error=True, white=1.0)
     white = hp.denoise(noisy, SIGMA, prior="mixture", return_error=True, white=1.0)
     covered = [np.mean(np.abs(found.pixels - clean) < 1.645 * found.error) for found in (correlated, white)]

@@ -39,8 +39,6 @@ ESTIMATING_PART = 0.15  # of the time of denoising blindly, about
 STRENGTHS = (0.1, 10.0)  # times what was found
 FEWEST_SLICES = 8  # of a volume: as many as a patch has rows
 FLOOR = 0.01  # of full scale: what a strength beyond 1 adds where less noise was found, so that it is never in vain
-
-
 IN_CORRELATED_NOISE = "tuned"  # a mixture, for which noise of any covariance is exact; half a decibel above "mixture"
 
 
@@ -431,7 +429,11 @@ def plan(
     counts: dict[Index, PoissonGaussian] = {}
     profile = settings.profile and settings.profile.at(entered.full / type_white(entered.pixels))
     if profile is not None:
-        check_profile(profile, entered.colours)
+        if len(profile.channels) != entered.colours:
+            raise InvalidInputError(
+                f"the noise profile is for {len(profile.channels)} channels but the image has {entered.colours}; give "
+                "one of images of this kind"
+            )
     elif settings.counts is not None:
         counts = dict.fromkeys(_colours(entered), settings.counts)
         noises = {place: _noise_of_counts(entered, place, own) for place, own in counts.items()}
@@ -484,15 +486,6 @@ def _noise_of_counts(entered: Entered, place: Index, counts: PoissonGaussian) ->
 
     light = smooth_brightness(without_gaps(np.asarray(entered.channels[place], np.float32)))
     return noise_of_levels(counts.sigma(light), entered.full, is_map=True)
-
-
-def check_profile(profile: NoiseProfile, colours: int) -> None:
-    """Refuse the profile of a camera with other channels."""
-    if len(profile.channels) != colours:
-        raise InvalidInputError(
-            f"the noise profile is for {len(profile.channels)} channels but the image has {colours}; give one "
-            "of images of this kind"
-        )
 
 
 def choose_prior(quality: str, *, correlated: bool = False) -> str:

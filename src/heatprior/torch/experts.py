@@ -27,11 +27,6 @@ def log_density(u: Tensor, variance: Tensor, log_weights: Tensor, means: Tensor)
     return torch.logsumexp(_logits(u, variance, log_weights, means), -1) - 0.5 * (LOG_2PI + variance.log())
 
 
-def mean_of_means(u: Tensor, variance: Tensor, log_weights: Tensor, means: Tensor) -> Tensor:
-    """E[mu | u]: (..., J)."""
-    return torch.softmax(_logits(u, variance, log_weights, means), -1) @ means
-
-
 def moments(u: Tensor, variance: Tensor, log_weights: Tensor, means: Tensor) -> Moments:
     """E[mu | u] and Var[mu | u]."""
     parts = torch.softmax(_logits(u, variance, log_weights, means), -1)
@@ -41,7 +36,8 @@ def moments(u: Tensor, variance: Tensor, log_weights: Tensor, means: Tensor) -> 
 
 def slope(u: Tensor, variance: Tensor, log_weights: Tensor, means: Tensor) -> Tensor:
     """∂ log psi_j / ∂u = (E[mu] − u) / sigma_j²: (..., J)."""
-    return (mean_of_means(u, variance, log_weights, means) - u) / variance
+    mean = torch.softmax(_logits(u, variance, log_weights, means), -1) @ means  # E[mu | u]
+    return (mean - u) / variance
 
 
 def posterior(u: Tensor, tau_squared: Tensor, base: float, log_weights: Tensor, means: Tensor) -> Moments:
