@@ -1,4 +1,4 @@
-"""Every result and every prior is one line."""
+"""Every result and every prior is one line, and in notebooks that line with a small picture."""
 
 import numpy as np
 import pytest
@@ -42,11 +42,25 @@ def test_everything_prints_as_one_line(value):
     assert "\n" not in repr(value)
     assert len(repr(value)) < LONGEST
     assert "array(" not in repr(value)
+    if hasattr(value, "_repr_html_"):
+        assert len(value._repr_html_()) < 60_000
 
 
-def test_a_name_of_several_lines_is_one():
+@pytest.mark.parametrize("prior", priors(), ids=names())
+def test_priors_show_their_filters_in_notebooks(prior):
+    assert "<img" in prior._repr_html_()
+    assert prior.card["name"] in prior._repr_html_()
+
+
+def test_a_report_of_noise_that_varies_shows_its_map():
+    assert "<img" in hp.estimate_noise(NOISY, "map")._repr_html_()
+    assert "<img" not in hp.estimate_noise(NOISY, "constant")._repr_html_()
+
+
+def test_what_a_file_says_is_no_markup():
     prior = hp.load("patch7")
-    named = hp.PatchPrior(prior.filters, prior.experts, {"name": "mine\n"})
+    named = hp.PatchPrior(prior.filters, prior.experts, {"name": "<script>\n"})
+    assert "<script>" not in named._repr_html_()
     assert "\n" not in repr(named)
 
 

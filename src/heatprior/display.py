@@ -1,13 +1,22 @@
-"""How values show themselves to people: levels in three digits, objects in one line."""
+"""How values show themselves to people: levels in three digits, objects in one line, in notebooks with a picture."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import base64
+import html
+import io
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 LONGEST = 60  # letters of a value in a line
+THUMBNAIL = 160  # pixels along the longer side of a picture in a notebook, at least
+ENLARGED = 6  # times that small tiles are shown
+TILES = 48  # of a picture, at most
+ACROSS = 12  # tiles in a row
+GAP = 1  # pixels between tiles
 
 
 def format_level(value: float) -> str:
@@ -41,10 +50,40 @@ def _in_short(value: object) -> str:
 
 def describe_prior(prior: Any, parts: str) -> str:
     """`<Kind 'name': its parts, how many parameters>`."""
-    name = f" {printable(prior.card['name'])[:LONGEST]!r}" if prior.card.get("name") else ""
+    name = f" {_printable(prior.card['name'])!r}" if prior.card.get("name") else ""
     return f"<{type(prior).__name__}{name}: {parts}, {prior.parameters:,} parameters>"
 
 
-def printable(text: object) -> str:
-    """Text from a file of unknown origin, without what would move the cursor of a terminal."""
-    return "".join(letter if letter.isprintable() else " " for letter in str(text))
+def _printable(name: object) -> str:
+    return "".join(letter if letter.isprintable() else " " for letter in str(name)[:LONGEST])
+
+
+def as_html(line: str, picture: NDArray[Any] | None = None, enlarged: int = 1) -> str:
+    """A line, and below it a grey picture (H, W), black its least and white its largest value."""
+    words = f"<code>{html.escape(line)}</code>"
+    if picture is None or picture.ndim != 2 or picture.size == 0:
+        return words
+    from PIL import Image  # noqa: PLC0415 (only in notebooks)
+
+    step = max(1, max(picture.shape) // (2 * THUMBNAIL))
+    small = np.nan_to_num(np.asarray(picture[::step, ::step], np.float64))
+    low, high = float(small.min()), float(small.max())
+    grey = np.full(small.shape, 128.0) if high == low else (small - low) * (255.0 / (high - low))
+    written = io.BytesIO()
+    Image.fromarray(np.rint(grey).astype(np.uint8)).save(written, "PNG")
+    data = base64.b64encode(written.getvalue()).decode()
+    width = enlarged * grey.shape[1]
+    style = f"display:block;width:{width}px;image-rendering:pixelated"
+    return f'{words}<img alt="" style="{style}" src="data:image/png;base64,{data}">'
+
+
+def tile(images: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    """Small images (b, b) side by side in rows, each from black to white, so many as a look takes in."""
+    shown = images[:TILES]
+    rows, side = -(-len(shown) // ACROSS), shown[0].shape[0] + GAP
+    sheet = np.full((rows * side - GAP, min(len(shown), ACROSS) * side - GAP), 0.5)
+    for number, image in enumerate(shown):
+        top, left = (side * place for place in divmod(number, ACROSS))
+        largest = float(np.abs(image).max()) or 1.0
+        sheet[top : top + side - GAP, left : left + side - GAP] = 0.5 + 0.5 * image / largest
+    return sheet

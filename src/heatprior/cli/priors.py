@@ -61,7 +61,6 @@ def show(
     levels. Shapes are sorted by frequency, each with its leading axes and the weights of its contrasts.
     """
     from heatprior import load
-    from heatprior.display import printable
     from heatprior.kinds import KINDS
     from heatprior.zoo import names
 
@@ -75,8 +74,13 @@ def show(
     facts = loaded.facts()
     KINDS[loaded.kind].drawing()(loaded, output, filters)
     for name, value in facts.items():
-        typer.echo(f"{printable(name):<12}{printable(value)}")
+        typer.echo(f"{_printable(name):<12}{_printable(value)}")
     typer.echo(f"wrote {output}")
+
+
+def _printable(value: object) -> str:
+    """Text from a file of unknown origin, without what would move the cursor of a terminal."""
+    return "".join(letter if letter.isprintable() else " " for letter in str(value))
 
 
 def sample(

@@ -21,7 +21,7 @@ from heatprior.border.entry import Entered, Group, enter
 from heatprior.border.gaps import with_all_or_no_channel_missing
 from heatprior.border.pixels import as_channels, axis_or_none, in_unit_range, room_of, type_white, unwrap
 from heatprior.border.scale import join_squares, squares_of
-from heatprior.display import format_full_scale, format_level
+from heatprior.display import as_html, format_full_scale, format_level
 from heatprior.errors import InvalidInputError
 from heatprior.kernels.patches import Progress, part_of, span_of
 from heatprior.kernels.threads import products_in_one_thread
@@ -109,6 +109,10 @@ class NoiseReport:
 
     def __repr__(self) -> str:
         return f"<NoiseReport: {self}>"
+
+    def _repr_html_(self) -> str:
+        varies = self.sigma.ndim == 2 and np.ndim(self.channels[0].sigma) > 0
+        return as_html(repr(self), self.sigma if varies else None)
 
     @property
     def remedy(self) -> float:

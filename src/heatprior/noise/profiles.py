@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from heatprior.arrays import ChannelAxis, FloatArray
 from heatprior.border.pixels import COLOUR, as_channels
-from heatprior.display import describe_fields, format_level
+from heatprior.display import as_html, describe_fields, format_level
 from heatprior.errors import InvalidInputError
 from heatprior.files import replacing
 from heatprior.noise_value import Noise, NoiseSpectrum, as_noise
@@ -79,6 +79,9 @@ class NoiseProfile:
     def __repr__(self) -> str:
         levels = ", ".join(format_level(own.sigma) for own in self.channels)
         return f"<NoiseProfile: sigma {levels} of full scale>"
+
+    def _repr_html_(self) -> str:
+        return as_html(repr(self), np.fft.fftshift(self.channels[0].spectrum.power), 4)
 
     @classmethod
     def measure(cls, noise: ArrayLike, *, channel_axis: ChannelAxis = None) -> NoiseProfile:

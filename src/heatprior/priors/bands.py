@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import fft
 
 from heatprior.arrays import FloatArray
-from heatprior.display import describe_prior
+from heatprior.display import as_html, describe_prior, tile
 from heatprior.errors import InvalidInputError
 from heatprior.kernels.lookup import look_up
 from heatprior.kernels.patches import EVERY, Cells, Grid, Progress
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 CELLS = 2048  # of a table
 TAIL_WIDTHS = 6.0  # beyond the outermost mean that it reaches; further out a posterior mean is straight
 NORM_RANGE = (1e-4, 1e4)
+SMALL = (64, 64)  # pixels of a filter in a notebook
 
 Spectrum = NDArray[Any]  # (H, W // 2 + 1), real or complex: half the plane of frequencies
 Shape = tuple[int, int]
@@ -101,6 +102,10 @@ class BandPrior:
 
     def __repr__(self) -> str:
         return describe_prior(self, f"{self.bands.count} bands of whole images")
+
+    def _repr_html_(self) -> str:
+        filters = [image_of(self.bands.spectrum(j, SMALL), SMALL) for j in range(self.bands.count)]
+        return as_html(repr(self), tile([np.fft.fftshift(kernel) for kernel in filters]))
 
     @property
     def parameters(self) -> int:

@@ -8,6 +8,7 @@ from math import isqrt
 import numpy as np
 
 from heatprior.arrays import FloatArray
+from heatprior.display import as_html, tile
 from heatprior.errors import InvalidInputError
 from heatprior.locks import cached_property
 
@@ -39,6 +40,14 @@ class FilterBank:
 
     def __repr__(self) -> str:
         return f"<FilterBank: {self.count} filters of {self.size}×{self.size} pixels>"
+
+    def _repr_html_(self) -> str:
+        return as_html(repr(self), self.draw_small(), 3)
+
+    def draw_small(self) -> FloatArray:
+        """The filters side by side, by rising norm, each from black to white."""
+        order = np.argsort(self.norms, kind="stable")
+        return tile([self.matrix[j].reshape(self.size, self.size) for j in order])
 
     def __post_init__(self) -> None:
         if np.iscomplexobj(self.matrix):

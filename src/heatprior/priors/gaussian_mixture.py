@@ -21,7 +21,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import ArrayLike, DTypeLike
 
 from heatprior.arrays import FloatArray, IntArray
-from heatprior.display import describe_prior
+from heatprior.display import as_html, describe_prior, tile
 from heatprior.errors import InvalidInputError, PriorFileError
 from heatprior.kernels.noisy_gaussians import LOG_2PI, log_densities, mean_precisions
 from heatprior.kernels.threads import for_each, products_in_one_thread
@@ -78,6 +78,11 @@ class GaussianMixturePrior:
     def __repr__(self) -> str:
         shapes, contrasts = self.log_weights.shape
         return describe_prior(self, f"{shapes} shapes of {self.size}×{self.size} pixels at {contrasts} contrasts")
+
+    def _repr_html_(self) -> str:
+        frequent = np.argsort(-np.exp(self.log_weights).sum(axis=1), kind="stable")
+        leading = [self.axes[k, 0].reshape(self.size, self.size) for k in frequent]
+        return as_html(repr(self), tile(leading), 3)
 
     def __post_init__(self) -> None:
         covariances, log_weights, contrasts = (

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from heatprior.arrays import FloatArray, IntArray
-from heatprior.display import describe_prior
+from heatprior.display import as_html, describe_prior
 from heatprior.errors import InvalidInputError, PriorFileError
 from heatprior.kernels.noise_estimation import LevelTables, patch_log_densities
 from heatprior.kernels.patch_averaging import RUN, ResponseTables, average_changes, length_of_runs
@@ -88,6 +88,9 @@ class PatchPrior:
 
     def __repr__(self) -> str:
         return describe_prior(self, f"{self.filters.count} filters of {self.size}×{self.size} pixels")
+
+    def _repr_html_(self) -> str:
+        return as_html(repr(self), self.filters.draw_small(), 3)
 
     @property
     def patch_shape(self) -> tuple[int, int]:

@@ -26,7 +26,7 @@ from numpy.typing import ArrayLike, NDArray
 from heatprior.arrays import FloatArray
 from heatprior.border.entry import Group, as_type
 from heatprior.border.pixels import as_channels
-from heatprior.display import describe_fields
+from heatprior.display import as_html, describe_fields
 from heatprior.errors import InvalidInputError
 from heatprior.kernels.patches import Progress, span_of
 from heatprior.locks import cached_property
@@ -90,6 +90,9 @@ class DenoisedWithError(NamedTuple):
 
     def __repr__(self) -> str:
         return describe_fields(self)
+
+    def _repr_html_(self) -> str:
+        return as_html(repr(self), self.error if self.error.ndim == 2 else None)
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from numpy.typing import ArrayLike
 from heatprior.arrays import FloatArray
 from heatprior.border.entry import enter, resize
 from heatprior.border.pixels import check_one_level, in_unit_range
+from heatprior.display import as_html
 from heatprior.errors import InvalidInputError
 from heatprior.noise.levels import clipping, estimate_sigma
 from heatprior.priors.protocol import DiffusedPrior
@@ -74,6 +75,9 @@ class Surprise:
         height, width = self.p.shape
         why = self.reason or "nothing unusual"
         return f"<Surprise: {width}×{height} pixels, {100 * self.strange:.2g} % of the patches strange; {why}>"
+
+    def _repr_html_(self) -> str:
+        return as_html(repr(self), self.p)
 
 
 def surprise(
