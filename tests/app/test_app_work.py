@@ -5,13 +5,13 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from skimage import data
 
 from heatprior import estimate_noise
 from heatprior.app.jobs import CancelledByUserError
 from heatprior.app.pictures import OpenedPicture
 from heatprior.app.views import guess_noise
 from heatprior.app.work import ESTIMATING, Choice, denoise_picture, estimate_picture
+from heatprior.data.trials import photograph
 from heatprior.noise import estimation
 from heatprior.restoration.predicted_psnr import PredictedPsnr
 
@@ -56,10 +56,10 @@ def test_an_estimate_is_cancelled_between_its_parts(monkeypatch, tmp_path, last,
 
 def test_the_page_says_of_a_dark_frame_what_is_done_to_it(tmp_path):
     """Full scale is that of all frames: by its own, a dark frame would be another picture."""
-    light = data.camera().astype(float)
+    light = photograph()[..., 1].astype(float)
     frames = np.stack([16.0 * light[100:228, 100:228], 1.2 * light[300:428, 300:428]])
-    frames += 3.0 * np.random.default_rng(0).standard_normal(frames.shape)
-    np.save(tmp_path / "a.npy", np.rint(frames).astype(np.uint16))
+    frames += 10.0 * np.random.default_rng(0).standard_normal(frames.shape)
+    np.save(tmp_path / "a.npy", np.rint(np.maximum(frames, 0.0)).astype(np.uint16))
     picture = OpenedPicture("p", tmp_path / "a.npy", "a.npy")
     whole = estimate_noise(picture.values)
     for frame in range(2):
