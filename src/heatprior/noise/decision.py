@@ -187,7 +187,8 @@ class Learnt(NamedTuple):
         z = self.project(found.features)
         pays, white = self.pays.probability(z), self.white.probability(z)
         same = found.octaves < SAME
-        is_white = same or (white > self.white_threshold and pays > DOUBTFUL)
+        likely = 0.5 if pays > self.pays_threshold else self.white_threshold  # what is denoised has some noise anyway
+        is_white = same or (white > likely and pays > DOUBTFUL)
         log_level = found.log_white if is_white else found.log_level + self.level.value(z)
         level = float(np.exp(log_level)) / WHITE
         probability = max(pays, white, float(same)) if is_white else pays
