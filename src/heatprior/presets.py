@@ -18,7 +18,7 @@ class Preset(NamedTuple):
     axes: int = 3
     rounds: int = 1
     words: str = ""  # beside `default`, for people who choose
-    haste: float = 1.0  # of the steps in which an image is restored, one in so many is taken
+    haste: float = 1.0  # in `restore` alone: of its steps, one in so many is taken
 
     @property
     def is_local(self) -> bool:
@@ -26,6 +26,7 @@ class Preset(NamedTuple):
         return not self.adapts
 
 
+# In the order in which people are shown them, the fastest first.
 QUICK, DEFAULT = "fast", "default"  # that of a quick look, and the one that nobody has to choose
 PRESETS = {
     QUICK: Preset("fast7", axes=1, words="several times faster, lower quality", haste=4.0),

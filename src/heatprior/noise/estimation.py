@@ -34,7 +34,13 @@ from heatprior.noise.photon_noise import may_be_whole_counts, whole_counts
 from heatprior.priors.protocol import DiffusedPrior, Prior
 from heatprior.zoo import as_prior
 
-KINDS = ("constant", "affine", "map", "camera")  # that may be asked for; "auto" may find "none" as well
+WORDS = {
+    "constant": "white noise",
+    "affine": "noise that changes with brightness",
+    "map": "noise that differs from place to place",
+    "camera": "camera noise",
+}
+KINDS = tuple(WORDS)  # that may be asked for; "auto" may find "none" as well
 DECIDING_PART, LEVEL_PART = 0.1, 0.2  # of the time, when it is decided, and when noise is known to be white
 SIZE = 7  # pixels along the side of the patches of the usual prior
 GRAINY = 0.04  # of full scale, as indoors
@@ -118,14 +124,6 @@ class NoiseReport:
     def remedy(self) -> float:
         """A sigma to begin with where noise is seen but none was found: that of a grainy picture, in one digit."""
         return float(f"{GRAINY * self.brightest:.1g}")
-
-
-WORDS = {
-    "constant": "white noise",
-    "affine": "noise that changes with brightness",
-    "map": "noise that differs from place to place",
-    "camera": "camera noise",
-}
 
 
 def estimate_noise(
