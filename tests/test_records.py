@@ -80,7 +80,7 @@ def test_of_an_installed_package_it_is_the_commit_of_the_script(checkout, tmp_pa
     commands = {"script": [str(checkout / "script.py")], "none": ["-c", script]}
     said = {
         name: subprocess.run(
-            [sys.executable, *command], env={"PYTHONPATH": path}, capture_output=True, check=True
+            [sys.executable, *command], cwd=tmp_path, env={"PYTHONPATH": path}, capture_output=True, check=True
         ).stdout.decode()
         for name, command in commands.items()
     }
