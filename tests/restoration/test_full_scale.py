@@ -18,10 +18,10 @@ NOISY = CLEAN + SIGMA * RNG.standard_normal(CLEAN.shape)
 def photograph():
     """Of 96×96 pixels, and the same with noise: a draw in which no two shapes explain a patch equally well.
 
-    Rounding would tip the choice between them, as it did for seed 2.
+    Rounding would tip the choice between them, as it did for seeds 2 and 3.
     """
     clean = data.camera()[100:196, 180:276] / 255.0
-    return clean, clean + SIGMA * np.random.default_rng(3).standard_normal(clean.shape)
+    return clean, clean + SIGMA * np.random.default_rng(4).standard_normal(clean.shape)
 
 
 @pytest.mark.parametrize("told", [True, False])
@@ -31,7 +31,7 @@ def test_a_factor_changes_nothing_but_the_units(told):
     at_100 = hp.denoise(100.0 * noisy, 100.0 * SIGMA if told else None) / 100.0
     for factor in (1e-6, 0.8, 1.3, 7.0, 1e5):
         found = hp.denoise(factor * noisy, factor * SIGMA if told else None) / factor
-        assert abs(psnr(found, clean) - usual) < (0.05 if told else 0.12)  # the estimate depends on the scale, too
+        assert abs(psnr(found, clean) - usual) < (0.05 if told else 0.1)  # the estimate depends on the scale, too
         if abs(np.log(factor)) > 1.0:  # beyond where the full scale of the type stays
             np.testing.assert_allclose(found, at_100, atol=2e-5)  # of float32, twice rounded
     wrong = hp.denoise(noisy, SIGMA if told else None, white=30.0)
