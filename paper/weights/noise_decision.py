@@ -34,13 +34,13 @@ from heatprior.arrays import FloatArray
 from heatprior.border.entry import enter
 from heatprior.files import replacing
 from heatprior.noise.decision import (
+    ARRAYS,
     COLOUR,
     FILE,
     GREY,
-    KERNELS,
     NARROWNESS,
+    NUMBERS,
     Description,
-    Kernel,
     Learnt,
     describe,
     gaussians,
@@ -59,7 +59,8 @@ AXES_OF: dict[str, int | None] = {COLOUR: -1, GREY: None}  # of channels
 OFFSETS = np.linspace(-1.0, 3.0, 81)  # of the logarithms of the levels that are compared, from what is flattest
 AS_GOOD = 0.1  # dB
 AXES = 150
-SIZES = {"level": (1500, 0.05), "white": (400, 0.05), "pays": (1000, 0.05)}  # centres, and the ridge
+CENTRES = {COLOUR: 1200, GREY: 600}  # pictures with a Gaussian around them
+RIDGE = 0.05
 IMPORTANCE = (0.05, 6.0)  # of a noisy picture to the classifier: the decibels at stake, between these
 CLEAN_IMPORTANCE = 3.0  # of a clean one
 WHITE_WEIGHT = 10.0  # of a picture with white noise, of which there are few, to the classifier
@@ -69,9 +70,9 @@ FARTHEST = 4.0  # spreads of a feature
 # Of the probabilities that denoising pays, and that noise is white: with a quarter of all photographs and drawings, or
 # a camera, left out in turn, one clean picture in fifty changes by a grey level or more, and one picture in two hundred
 # is wrongly said to have white noise.
-PAYS_THRESHOLDS = {COLOUR: 0.61, GREY: 0.8}
+PAYS_THRESHOLDS = {COLOUR: 0.6, GREY: 0.8}
 WHITE_THRESHOLDS = {COLOUR: 0.6, GREY: 0.6}
-REAL_WEIGHTS = (2.0, 6.0)  # of a real picture over one that was made: to the level, and to whether it pays
+REAL_WEIGHTS = (20.0, 6.0)  # of a real picture over one that was made: to the level, and to whether it pays
 LEVEL_ERROR = 0.5  # of the level, relative, as left-out cameras have it
 
 
@@ -211,22 +212,35 @@ def learn(name: str, rows: Sequence[Row], left_out: Callable[[Row], bool] = lamb
     x = np.clip((features - centre) / spread, -FARTHEST, FARTHEST).astype(np.float32)
     axes = np.linalg.svd(x - x.mean(axis=0), full_matrices=False)[2][:AXES].T
     z = x @ axes
-    noisy, is_white = np.array([(row.kind != "clean", row.noise in WHITE_NOISE) for row in used]).T
-    told = np.array([row.noise not in MAYBE_WHITE for row in used])
-    real = np.array([row.kind in ("real", "full") for row in used])
+    noisy, is_white, told, real = np.array(
+        [
+            (row.kind != "clean", row.noise in WHITE_NOISE, row.noise not in MAYBE_WHITE, row.kind in ("real", "full"))
+            for row in used
+        ]
+    ).T
     most = np.clip([row.gains.max() for row in used], *IMPORTANCE)
+    at_stake = np.where(real, REAL_WEIGHTS[1], 1.0) * np.where(noisy, most, CLEAN_IMPORTANCE)
+    chances = np.sqrt(at_stake) / np.sqrt(at_stake).sum()
+    chosen = np.random.default_rng(0).choice(len(z), min(CENTRES[name], len(z)), replace=False, p=chances)
+    narrowness = NARROWNESS / len(centre)
+    own, between = gaussians(z, z[chosen], narrowness), gaussians(z[chosen], z[chosen], narrowness)
 
-    def fit(part: str, on: NDArray[Any], target: FloatArray, weights: FloatArray) -> Kernel:
-        return regress(z[on], target[on], weights[on], *SIZES[part], NARROWNESS / len(centre))
+    def regress(target: FloatArray, weights: FloatArray) -> tuple[FloatArray, float]:
+        """Least squares, with a ridge in the norm of the kernel."""
+        weights = weights / weights[weights > 0.0].mean()
+        offset = float((weights * target).sum() / weights.sum())
+        normal = own.T @ (weights[:, None] * own) + RIDGE * (between + 1e-6 * np.eye(len(between)))
+        return np.linalg.solve(normal, own.T @ (weights * (target - offset))), offset
 
     offsets = np.array([best_offset(row) for row in used])
-    level = fit("level", noisy, offsets, np.where(real, REAL_WEIGHTS[0], 1.0) * np.sqrt(np.sqrt(most)))
-    white = fit("white", told, _signs(is_white), np.where(is_white, WHITE_WEIGHT, 1.0))
-    taken = np.array([gain_at(row, row.found.log_level + level.value(own)) for row, own in zip(used, z, strict=True)])
-    at_stake = np.where(real, REAL_WEIGHTS[1], 1.0) * np.where(noisy, most, CLEAN_IMPORTANCE)
-    pays = fit("pays", np.full(len(used), True), _signs(noisy & (taken > 0.0)), at_stake)
+    level = regress(offsets, noisy * np.where(real, REAL_WEIGHTS[0], 1.0) * np.sqrt(np.sqrt(most)))
+    white = regress(_signs(is_white), told * np.where(is_white, WHITE_WEIGHT, 1.0))
+    logs = np.array([row.found.log_level for row in used]) + own @ level[0] + level[1]
+    gains = np.array([gain_at(row, log) for row, log in zip(used, logs, strict=True)])
+    pays = regress(_signs(noisy & (gains > 0.0)), at_stake)
+    weights, constants = (np.array(values) for values in zip(level, white, pays, strict=True))
     thresholds = WHITE_THRESHOLDS[name], PAYS_THRESHOLDS[name]
-    return Learnt(centre, spread, axes, level, white, pays, FARTHEST, *thresholds, LEVEL_ERROR)
+    return Learnt(centre, spread, axes, z[chosen], weights, constants, FARTHEST, *thresholds, LEVEL_ERROR)
 
 
 def best_offset(row: Row) -> float:
@@ -240,41 +254,15 @@ def _signs(label: NDArray[Any]) -> FloatArray:
     return np.where(label, 1.0, -1.0)
 
 
-def regress(
-    z: FloatArray, target: FloatArray, weights: FloatArray, most: int, ridge: float, narrowness: float
-) -> Kernel:
-    """Least squares by Gaussians around some of the pictures, with a ridge in the norm of the kernel."""
-    chances = np.sqrt(weights) / np.sqrt(weights).sum()
-    centres = z[np.random.default_rng(0).choice(len(z), min(most, len(z)), replace=False, p=chances)]
-    own, weights = gaussians(z, centres, narrowness), weights / weights.mean()
-    offset = (weights * target).sum() / weights.sum()
-    normal = own.T @ (weights[:, None] * own)
-    normal += ridge * (gaussians(centres, centres, narrowness) + 1e-6 * np.eye(len(centres)))
-    found = np.linalg.solve(normal, own.T @ (weights * (target - offset)))
-    return Kernel(centres, found, np.array([offset]), narrowness)
-
-
 def write(path: Path, learnt: dict[str, Learnt], counts: dict[str, int]) -> None:
     """In half precision, with a card."""
-    tensors: dict[str, NDArray[Any]] = {}
-    for name, own in learnt.items():
-        tensors |= {f"{name}.{part}": getattr(own, part) for part in ("centre", "spread", "axes")}
-        for part in KERNELS:
-            kernel: Kernel = getattr(own, part)
-            tensors |= {
-                f"{name}.{part}.centres": kernel.centres,
-                f"{name}.{part}.weights": kernel.weights,
-                f"{name}.{part}.offset": kernel.offset,
-            }
+    tensors = {f"{name}.{part}": getattr(own, part) for name, own in learnt.items() for part in ARRAYS}
     card = {
         "what": "whether an image has noise, and at which white level it is best denoised",
         "pictures": counts,
         "data": "SIDD validation, PolyU, CC15 (pairs with means of shots), BSDS500, scikit-image, drawings, patterns",
         "made_by": "python -m paper.weights.noise_decision --ship",
-        "farthest": FARTHEST,
-        "white_threshold": WHITE_THRESHOLDS,
-        "pays_threshold": PAYS_THRESHOLDS,
-        "error": dict.fromkeys(learnt, LEVEL_ERROR),
+        **{part: {name: getattr(own, part) for name, own in learnt.items()} for part in NUMBERS},
     }
     halves = {name: np.ascontiguousarray(values, np.float16) for name, values in tensors.items()}
     path.write_bytes(save(halves, metadata={"heatprior": json.dumps(card, sort_keys=True)}))

@@ -3,11 +3,11 @@
 What a camera leaves of its noise is neither white nor as strong in flat parts as elsewhere, so no likelihood of white
 noise tells its level. But one white level is enough to remove it, and what the flattest patches hold, at full size and
 reduced, tells which, beside the likelihood of white noise at the same sizes: noise halves with every octave and is the
-same everywhere, texture is neither. Three sums of Gaussians around pictures that were learnt from look at that. One
-says the level, relative to what the flattest patches hold. One says whether noise is white, so that the likelihood says
-more; where the likelihood finds the same white noise at full, half and quarter size, it is white, whatever the picture.
-One says whether to denoise at all; in colours it looks at how energies relate, too: fine texture comes with coarse, has
-a direction, and is the same in all colours.
+same everywhere, texture is neither. Three sums of Gaussians around pictures that were learnt from answer three
+questions. At which level is noise removed best, relative to what the flattest patches hold? Is the noise white, so that
+the likelihood says more? (Where the likelihood finds the same white noise at full, half and quarter size, it is white,
+whatever the picture.) And does denoising pay at all? In colours they see how energies relate, too: fine texture comes
+with coarse, has a direction, and is the same in all colours.
 `paper/weights/noise_decision.py` learns them; the card of the file says on what.
 """
 
@@ -17,7 +17,7 @@ import json
 from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
@@ -34,7 +34,6 @@ from heatprior.zoo import load
 
 FILE = Path(__file__).with_name("decision.safetensors")
 GREY, COLOUR = "grey", "colour"  # what was learnt from pictures of either kind
-KERNELS = ("level", "white", "pays")
 PRIOR = "patch7"  # whose likelihood finds the level of white noise
 
 SIZE = 8  # pixels along the side of a patch
@@ -53,7 +52,7 @@ FEWEST_UNCUT = 0.1  # of the patches
 LEAST_ENERGY = 1e-3  # in squared grey levels of 8 bits: below rounding
 WHITE = 255.0  # grey levels that features are in
 MIX = np.array([[1.0, 1.0, 1.0], [1.0, 0.0, -1.0], [1.0, -2.0, 1.0]]) / np.sqrt([[3.0], [2.0], [6.0]])  # orthonormal
-NARROWNESS = 0.5  # of the Gaussians over standardised features: -log of their value at one spread in every feature
+NARROWNESS = 0.4  # of the Gaussians over standardised features: -log of their value at one spread in every feature
 
 
 class Decision(NamedTuple):
@@ -141,23 +140,6 @@ def _log_white_levels(channel: FloatArray, whole: FloatArray) -> FloatArray:
     return np.log(WHITE * np.array(levels))
 
 
-class Kernel(NamedTuple):
-    """A sum of Gaussians around some of the pictures that were learnt from."""
-
-    centres: FloatArray  # (m, k)
-    weights: FloatArray  # (m,)
-    offset: FloatArray  # (1,)
-    narrowness: float
-
-    def value(self, z: FloatArray) -> float:
-        """By features along principal axes (k,)."""
-        return float(gaussians(z, self.centres, self.narrowness) @ self.weights + self.offset[0])
-
-    def probability(self, z: FloatArray) -> float:
-        """Where −1 was learnt for no, and 1 for yes."""
-        return float(np.clip((1.0 + self.value(z)) / 2.0, 0.0, 1.0))
-
-
 def gaussians(points: FloatArray, centres: FloatArray, narrowness: float) -> FloatArray:
     """Of points (…, k) around centres (m, k): (…, m)."""
     squares = np.square(points).sum(axis=-1)[..., None] + np.square(centres).sum(axis=-1) - 2.0 * points @ centres.T
@@ -170,29 +152,36 @@ class Learnt(NamedTuple):
     centre: FloatArray  # of the features, (F,)
     spread: FloatArray
     axes: FloatArray  # principal axes of standardised features, (F, k)
-    level: Kernel  # the logarithm of the level, less that of what is flattest, if there is noise
-    white: Kernel  # whether the level is that of white noise
-    pays: Kernel  # whether to denoise
+    pictures: FloatArray  # that were learnt from, along these axes, (m, k)
+    weights: FloatArray  # of the Gaussians around them, for each question, (3, m)
+    offsets: FloatArray  # (3,)
     farthest: float  # spreads from the centre that a feature counts
     white_threshold: float  # of the probability that noise is white
     pays_threshold: float  # of the probability that denoising pays
     error: float  # of the level, relative, in pictures of cameras that were left out
 
-    def project(self, features: FloatArray) -> FloatArray:
-        """Features (…, F) as kernels see them."""
-        return np.clip((features - self.centre) / self.spread, -self.farthest, self.farthest) @ self.axes
+    def answer(self, features: FloatArray) -> tuple[float, float, float]:
+        """Log of the level, less that of the flattest patches, and the probabilities of white noise and of a gain.
+
+        The probabilities are fitted to −1 for no and 1 for yes.
+        """
+        z = np.clip((features - self.centre) / self.spread, -self.farthest, self.farthest) @ self.axes
+        level, *signs = self.weights @ gaussians(z, self.pictures, NARROWNESS / len(self.centre)) + self.offsets
+        white, pays = np.clip((1.0 + np.array(signs)) / 2.0, 0.0, 1.0)
+        return float(level), float(white), float(pays)
 
     def decide(self, found: Description) -> Decision:
         """What is done with an image."""
-        z = self.project(found.features)
-        pays, white = self.pays.probability(z), self.white.probability(z)
+        offset, white, pays = self.answer(found.features)
         same = found.octaves < SAME
         likely = 0.5 if pays > self.pays_threshold else self.white_threshold  # what is denoised has some noise anyway
         is_white = same or (white > likely and pays > DOUBTFUL)
-        log_level = found.log_white if is_white else found.log_level + self.level.value(z)
-        level = float(np.exp(log_level)) / WHITE
+        level = float(np.exp(found.log_white if is_white else found.log_level + offset)) / WHITE
         probability = max(pays, white, float(same)) if is_white else pays
         return Decision(level, probability, self.error * level, is_white or pays > self.pays_threshold, is_white)
+
+
+ARRAYS, NUMBERS = Learnt._fields[:6], Learnt._fields[6:]
 
 
 @lru_cache(maxsize=1)
@@ -201,20 +190,12 @@ def _learnt() -> dict[str, Learnt]:
     with safe_open(str(FILE), framework="numpy") as file:
         card = json.loads(file.metadata()["heatprior"])
 
-        def read(*names: str) -> FloatArray:
-            return np.asarray(file.get_tensor(".".join(names)), np.float64)
+        def read(name: str) -> Learnt:
+            parts: dict[str, Any] = {part: card[part][name] for part in NUMBERS}
+            parts |= {part: np.asarray(file.get_tensor(f"{name}.{part}"), np.float64) for part in ARRAYS}
+            return Learnt(**parts)
 
-        def one(name: str) -> Learnt:
-            centre, spread, axes = (read(name, part) for part in ("centre", "spread", "axes"))
-            narrowness = NARROWNESS / len(centre)
-            level, white, pays = (
-                Kernel(read(name, part, "centres"), read(name, part, "weights"), read(name, part, "offset"), narrowness)
-                for part in KERNELS
-            )
-            numbers = (card[entry][name] for entry in ("white_threshold", "pays_threshold", "error"))
-            return Learnt(centre, spread, axes, level, white, pays, card["farthest"], *numbers)
-
-        return {name: one(name) for name in (GREY, COLOUR)}
+        return {name: read(name) for name in (GREY, COLOUR)}
 
 
 class Patches(NamedTuple):
