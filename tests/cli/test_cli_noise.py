@@ -159,7 +159,6 @@ def test_denoising_without_sigma_tells_what_it_found(run: Run):
         ("noisy.png -o old.json", "--force"),
         ("noisy.png colour.png --picture map.png", "give one"),
         ("noisy.png --noise loud", "--help"),
-        ("noisy.png --prior patch99", "shipped are"),
         ("noisy.png --white -1", "positive value"),
         ("noisy.png -o noise.txt", "ends in .json"),
         ("noisy.png -o noise.json --picture map.jpg", "ends in .png, .pdf, .svg"),
@@ -174,13 +173,11 @@ def test_what_cannot_be_done_is_refused_in_one_line(run: Run, workplace: Path, a
 
 def test_an_input_is_never_replaced(run: Run, workplace: Path):
     (workplace / "link.png").symlink_to("noisy.png")
-    (workplace / "prior.json").write_bytes(b"a prior")
     before = {path: path.read_bytes() for path in workplace.iterdir()}
     for arguments in (
         "noisy.png --picture noisy.png",
         "link.png --picture noisy.png",
         "noisy.png -o noisy.png",
-        "noisy.png --prior prior.json -o prior.json",
     ):
         outcome = run("noise", *arguments.split(), "--force")
         assert_refused(outcome, "ends in .json" if "-o noisy.png" in arguments else "inputs are never replaced")

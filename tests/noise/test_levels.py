@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from noise_levels import level_of_patches, noise_map
+from skimage import data
 from synthetic import landscape
 
 import heatprior as hp
@@ -188,3 +189,22 @@ def test_what_cannot_be_estimated_is_refused():
             estimate(noisy_landscape(0.1, (40, 50)), white=1e-3)
     with pytest.raises(hp.InvalidInputError, match="noise is 'some'"):
         hp.denoise(np.zeros((9, 9)), noise="some")
+
+
+def test_weak_noise_is_told_from_texture_better_than_by_filters():
+    errors = []
+    for number, picture in enumerate((data.coffee, data.astronaut, data.chelsea, data.coins, data.gravel, data.rocket)):
+        clean = np.asarray(picture(), np.float32)[-200:, -240:] / 255.0
+        clean = clean if clean.ndim == 2 else clean[..., 1]
+        noisy = clean + 5 / 255 * np.random.default_rng(number).standard_normal(clean.shape).astype(np.float32)
+        found = [hp.estimate_sigma(noisy, white=1.0, prior=prior) for prior in (None, "patch7")]
+        errors.append([abs(level.sigma * 255 - 5) for level in found])
+        channel = hp.estimate_noise(noisy, "constant", white=1.0).channels[0]
+        assert channel.level.sigma == pytest.approx(found[0].sigma)
+    usual, by_filters = np.mean(errors, axis=0)
+    assert usual < 0.7 * by_filters  # 0.3 and 0.5 grey levels
+
+
+def test_stronger_noise_needs_no_second_look():
+    noisy = noisy_landscape(0.1)
+    assert hp.estimate_sigma(noisy, white=1.0) == hp.estimate_sigma(noisy, white=1.0, prior="patch7")

@@ -197,7 +197,7 @@ def check_output(path: Path, *, force: bool) -> None:
 
 
 def check_named(
-    *written: tuple[Path | None, Sequence[str]], read: Iterable[Path] = (), prior: str, force: bool
+    *written: tuple[Path | None, Sequence[str]], read: Iterable[Path] = (), prior: str = "", force: bool
 ) -> None:
     """Refuse, before any work, outputs (None: there is none) that lack a suffix of theirs or meet what is read."""
     outputs = []

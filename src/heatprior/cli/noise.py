@@ -12,7 +12,6 @@ import typer
 from heatprior.cli.batches import (
     NOISES,
     SOME_FAILED,
-    PriorName,
     Replace,
     White,
     announce_compiling,
@@ -48,7 +47,6 @@ def noise(
     ] = None,
     picture: Annotated[Path | None, typer.Option(metavar="PNG", help="Draw the image beside its noise map.")] = None,
     kind: Annotated[str, choice(*NOISES, help=NOISE_HELP, flags=["--noise"])] = "auto",
-    prior: PriorName = "patch7",
     white: White = None,
     force: Replace = False,
 ) -> None:
@@ -56,19 +54,17 @@ def noise(
 
     All values are in the units of the image.
     """
-    from heatprior import load
     from heatprior.errors import HeatpriorError
     from heatprior.files import replacing
 
     if picture is not None and len(inputs) > 1:
         raise typer.BadParameter("--picture draws one image; give one")
-    check_named((output, [".json"]), (picture, PICTURES), read=inputs, prior=prior, force=force)
+    check_named((output, [".json"]), (picture, PICTURES), read=inputs, force=force)
     announce_compiling()
-    model = load(prior)
     results, failed = [], 0
     for path in inputs:
         try:
-            results.append(_estimate_file(path, kind, model, white, picture))
+            results.append(_estimate_file(path, kind, white, picture))
         except (HeatpriorError, OSError) as error:
             if len(inputs) == 1:
                 raise
@@ -82,7 +78,7 @@ def noise(
         raise typer.Exit(SOME_FAILED)
 
 
-def _estimate_file(path: Path, kind: str, prior: Any, white: float | None, picture: Path | None) -> dict[str, Any]:
+def _estimate_file(path: Path, kind: str, white: float | None, picture: Path | None) -> dict[str, Any]:
     """Estimate, print and draw the noise of one image; returns its entry in the JSON."""
     from heatprior import estimate_noise
     from heatprior.errors import InvalidInputError
@@ -93,8 +89,8 @@ def _estimate_file(path: Path, kind: str, prior: Any, white: float | None, pictu
         raise InvalidInputError(f"{path} is a folder; give its images")
     image = read_image(path)
     with hear_library(f"cannot estimate the noise of {path}") as warned:
-        report = estimate_noise(image.values(), kind, prior=prior, channel_axis=image.channel_axis, white=white)
-    doubts = find_doubts(report, image.values(), image.channel_axis, prior.patch_shape[0])
+        report = estimate_noise(image.values(), kind, channel_axis=image.channel_axis, white=white)
+    doubts = find_doubts(report, image.values(), image.channel_axis)
     warned += chain.from_iterable(doubts)
     pairs = zip(report.channels, doubts, strict=True)
     found = [{**summarise(channel, report.white), "doubts": own} for channel, own in pairs]

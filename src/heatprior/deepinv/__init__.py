@@ -77,10 +77,10 @@ class Denoiser(deepinv.models.Denoiser):
 class NoiseEstimator(torch.nn.Module):
     """How much white noise images have, as deepinv's own estimators say it: `heatprior.estimate_sigma` of each.
 
-    `prior` is a name or a path. The result has no gradient.
+    `prior` is a name or a path, or None for the usual ones. The result has no gradient.
     """
 
-    def __init__(self, prior: str | PathLike[str] = "patch7") -> None:
+    def __init__(self, prior: str | PathLike[str] | None = None) -> None:
         super().__init__()
         self.prior = prior
 

@@ -87,7 +87,7 @@ def estimate_noise(
     image: da.Array,
     noise: str = "auto",
     *,
-    prior: str | PathLike[str] | DiffusedPrior = "patch7",
+    prior: str | PathLike[str] | DiffusedPrior | None = None,
     channel_axis: ChannelAxis = None,
     white: float | None = None,
 ) -> NoiseReport:

@@ -21,10 +21,9 @@ from heatprior.noise.levels import (
     Estimate,
     LocalLevels,
     clipping,
+    find_level,
     likelihood_of,
     local_levels,
-    model_error,
-    noise_level,
     to_pixels,
     without_gaps,
 )
@@ -81,22 +80,20 @@ def doubts_of(channel: ChannelNoise, image: FloatArray, size: int, white: float)
 
 
 def channel_noise(
-    image: FloatArray, prior: Prior, noise: str = "auto", progress: Progress | None = None
+    image: FloatArray, priors: Sequence[Prior], noise: str = "auto", progress: Progress | None = None
 ) -> ChannelNoise:
-    """Of a grey image (H, W) scaled to [0, 1]."""
+    """The noise of a grey image (H, W) scaled to [0, 1], by the first of the priors; weak noise by the last."""
     from scipy.ndimage import uniform_filter  # noqa: PLC0415 (slow to import)
 
     done = progress or (lambda _: None)
-    likelihood = likelihood_of(prior)
-    level = noise_level(image, likelihood)
+    likelihood = likelihood_of(priors[0])
+    level, best, typical = find_level(image, priors)
     done(LEVEL_PART)
-    least = float(OCTAVES[0])
-    smallest = max(level.sigma, least)
-    typical = float(model_error(np.array(level.sigma), likelihood.photograph_error))
-    if noise == "constant" or level.sigma == 0.0:
-        return ChannelNoise("constant", level, None, {"constant": 0.0}, smallest, None, typical)
+    smallest = max(best.sigma, float(OCTAVES[0]))
+    if noise == "constant" or best.sigma == 0.0:
+        return ChannelNoise("constant", best, None, {"constant": 0.0}, smallest, None, typical)
     whole, clipped = without_gaps(image), clipping(image)
-    misfit = typical / level.sigma
+    misfit = typical / best.sigma
     is_counted, found = False, _local_and_line(likelihood, image, whole, clipped, level, misfit)
     if np.isfinite(clipped[0]):
         every = _local_and_line(likelihood, image, whole, (-np.inf, clipped[1]), level, misfit)
@@ -105,7 +102,7 @@ def channel_noise(
     local, line, wide = every if is_counted else found
     done(LOCAL_PART)
     if _too_few(local):
-        return ChannelNoise("constant", level, None, {"constant": 0.0}, smallest, local, typical)
+        return ChannelNoise("constant", best, None, {"constant": 0.0}, smallest, local, typical)
     evidence = _evidence(local, line, misfit)
     chosen = max(evidence, key=evidence.__getitem__) if noise == "auto" else noise
     if noise == "auto" and is_counted:
@@ -114,18 +111,22 @@ def channel_noise(
         line is None or (noise == "auto" and not line.is_worth_while(wide.means[wide.usable]))
     ):
         chosen = "constant"
+    if not is_counted:  # texture adds to a map and to a line what it adds to one level
+        factor = best.sigma / level.sigma
+        local = local._replace(log_sigma=local.log_sigma + np.log(factor))
+        line = line and Affine(*(factor**2 * value for value in line))
     sigma: float | FloatArray = smallest
     if chosen == "map":
         sigma = np.exp(to_pixels(local, local.log_sigma, image.shape))
     elif line is not None and chosen == "affine":
         first = np.exp(line.log_sigma(uniform_filter(whole, likelihood.size)))
-        sigma = np.exp(line.log_sigma(denoise_once(prior, whole, first)))
+        sigma = np.exp(line.log_sigma(denoise_once(priors[0], whole, first)))
     done(1.0)
     counts = None
     if chosen == "affine" and line is not None and line.gain > 0.0:
         counts = whole_counts(image, clipped[0], line) if is_counted else None
         counts = counts or split_line(line.gain, line.offset, whole)
-    return ChannelNoise(chosen, level, line, evidence, sigma, local, typical, counts=counts)
+    return ChannelNoise(chosen, best, line, evidence, sigma, local, typical, counts=counts)
 
 
 def _local_and_line(

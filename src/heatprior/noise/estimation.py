@@ -28,11 +28,10 @@ from heatprior.kernels.threads import products_in_one_thread
 from heatprior.noise.channel_noise import ChannelNoise, channel_noise, doubts_of, why_constant
 from heatprior.noise.decision import Decision, decide
 from heatprior.noise.defects import NO_DEFECTS, Defects, holds_mosaic, join_mosaic, mend, split_mosaic
-from heatprior.noise.levels import Estimate, check_holds_patches, likelihood_of, to_pixels
+from heatprior.noise.levels import Estimate, check_holds_patches, find_priors, likelihood_of, to_pixels
 from heatprior.noise.likelihood import OCTAVES, check_in_range
 from heatprior.noise.photon_noise import may_be_whole_counts, whole_counts
 from heatprior.priors.protocol import DiffusedPrior, Prior
-from heatprior.zoo import as_prior
 
 WORDS = {
     "constant": "white noise",
@@ -130,7 +129,7 @@ def estimate_noise(
     image: ArrayLike,
     noise: str = "auto",
     *,
-    prior: str | PathLike[str] | DiffusedPrior = "patch7",
+    prior: str | PathLike[str] | DiffusedPrior | None = None,
     channel_axis: ChannelAxis = None,
     white: float | None = None,
     keep_outliers: bool = False,
@@ -147,8 +146,8 @@ def estimate_noise(
         counts; "map": a level for every window; "camera": noise that a camera has processed, one level for all
         channels; "auto": the one with the most evidence, or none. A model that cannot be fitted is replaced by
         "constant", with a warning.
-    prior : str, path or DiffusedPrior
-        Prior used for the likelihood.
+    prior : str, path or DiffusedPrior, optional
+        As in `estimate_sigma`.
     channel_axis : int, optional
         As in `denoise`.
     white : float, optional
@@ -185,12 +184,12 @@ def estimate_noise(
         return report_of_mosaic(report, entered.pixels.shape)
     entered, defects = (entered, NO_DEFECTS) if keep_outliers else mend(entered)
     full, channels = entered.full, entered.channels
-    model = as_prior(prior)
-    check_holds_patches(channels, likelihood_of(model))
+    priors = find_priors(prior)
+    check_holds_patches(channels, likelihood_of(priors[0]))
     groups = list(entered.groups())
     by_place = dict.fromkeys(np.ndindex(channels.shape[:-2]), NO_NOISE)  # as that of transparency is
     for number, group in enumerate(groups):
-        own = _group_noise(_grey(entered, group), model, noise, part_of(progress, number, len(groups)))
+        own = _group_noise(_grey(entered, group), priors, noise, part_of(progress, number, len(groups)))
         by_place |= {(*group.image, c): one for c, one in zip(group.channels, own, strict=True)}
     found = list(by_place.values())
     if noise != "auto" and (
@@ -253,12 +252,14 @@ def _grey(entered: Entered, group: Group) -> FloatArray:
 
 
 @products_in_one_thread()
-def _group_noise(channels: FloatArray, prior: Prior, noise: str, progress: Progress | None) -> Sequence[ChannelNoise]:
+def _group_noise(
+    channels: FloatArray, priors: Sequence[Prior], noise: str, progress: Progress | None
+) -> Sequence[ChannelNoise]:
     """Of channels (C, H, W) that belong together, grey levels being 0 to 1."""
     if len(channels) > 1 and all(np.array_equal(channels[0], other, equal_nan=True) for other in channels[1:]):
-        (own,) = _group_noise(channels[:1], prior, noise, progress)  # a grey picture saved in colours
+        (own,) = _group_noise(channels[:1], priors, noise, progress)  # a grey picture saved in colours
         return [replace(own, sigma=own.sigma * SAME_IN_COLOURS)] * len(channels)
-    if noise == "auto" and (counted := _whole_counts(channels, prior, progress)):
+    if noise == "auto" and (counted := _whole_counts(channels, priors, progress)):
         return counted
     done = progress or (lambda _: None)
     spread = np.nanmedian(np.abs(channels - np.nanmedian(channels)))
@@ -272,7 +273,7 @@ def _group_noise(channels: FloatArray, prior: Prior, noise: str, progress: Progr
     done(LEVEL_PART)
     rest, kind = span_of(progress, LEVEL_PART, 1.0), "constant" if noise == "camera" else noise
     found = [
-        channel_noise(channel, prior, kind, part_of(rest, number, len(channels)))
+        channel_noise(channel, priors, kind, part_of(rest, number, len(channels)))
         for number, channel in enumerate(channels)
     ]
     if noise != "auto":
@@ -281,12 +282,12 @@ def _group_noise(channels: FloatArray, prior: Prior, noise: str, progress: Progr
     return [NO_NOISE if own.level.sigma == 0.0 else replace(own, probability=probability) for own in found]
 
 
-def _whole_counts(channels: FloatArray, prior: Prior, progress: Progress | None) -> Sequence[ChannelNoise]:
+def _whole_counts(channels: FloatArray, priors: Sequence[Prior], progress: Progress | None) -> Sequence[ChannelNoise]:
     """Of channels whose values are numbers of photons; none if they are not. No decision was learnt on those."""
     if not all(may_be_whole_counts(channel) for channel in channels):
         return []
     parts = [part_of(progress, number, len(channels)) for number in range(len(channels))]
-    found = [channel_noise(channel, prior, "auto", part) for channel, part in zip(channels, parts, strict=True)]
+    found = [channel_noise(channel, priors, "auto", part) for channel, part in zip(channels, parts, strict=True)]
     floors = [float(np.nanmin(channel)) for channel in channels]
     counts = [whole_counts(*one) for one in zip(channels, floors, [own.affine for own in found], strict=True)]
     return found if all(own.counts == one is not None for own, one in zip(found, counts, strict=True)) else []

@@ -11,6 +11,8 @@ of the contrasts are those of the whole image: they and the map are found in tur
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from os import PathLike
 from typing import Any, NamedTuple
 
@@ -43,7 +45,7 @@ from heatprior.noise.likelihood import (
     weak_directions,
 )
 from heatprior.priors.protocol import DiffusedPrior, NoiseLikelihood, Prior
-from heatprior.zoo import as_prior
+from heatprior.zoo import as_prior, load
 
 LOG_SIGMA_STEP = np.log(2.0) / 8.0  # in the second look
 STEPS_TO_EITHER_SIDE = 5
@@ -58,6 +60,9 @@ MAP_MARGIN = 3  # steps beyond the range of the first look
 TURNS, FIRST_TURNS = 4, 2  # of which the first have half the window, and weights by distance alone
 ALIKE = 0.15  # difference of log sigma between windows that support each other
 MAP_PSEUDO_COUNT = 0.02  # of the number of blocks: pseudo-counts for the usual contrasts
+USUAL, FINER = "patch7", "mixture"  # the priors that are asked unless another is named
+FAINT, WEAK = 0.006, 0.05  # of full scale: in between, filters take fine texture for noise, and a mixture does not
+FINER_PATCHES = 10_000  # that the finer prior looks at, so that it takes no longer in large images
 CUT = 3.0  # widths at which the weights end
 LEAST_WEIGHT = (
     0.1  # of all blocks in a window together; with less it carries no information, and is filled from its neighbours
@@ -106,10 +111,33 @@ class Estimate(NamedTuple):
     stderr: float
 
 
+def find_priors(prior: str | PathLike[str] | DiffusedPrior | None) -> list[Prior]:
+    """The prior that was named, or the usual one and a finer one, slower, for weak noise."""
+    return [load(USUAL), load(FINER)] if prior is None else [as_prior(prior)]
+
+
+class Level(NamedTuple):
+    """The level of a grey image (H, W) scaled to [0, 1]."""
+
+    first: Estimate  # by the first prior
+    best: Estimate  # by the last, if noise is weak
+    model_error: float  # of the best: see `NoiseLevel`
+
+
+def find_level(image: FloatArray, priors: Sequence[Prior]) -> Level:
+    """Find the level by the first prior, and where noise is weak by the last one, which knows texture better."""
+    likelihood = likelihood_of(priors[0])
+    first = best = noise_level(image, likelihood)
+    if len(priors) > 1 and FAINT < first.sigma < WEAK and min(image.shape) >= likelihood_of(priors[-1]).size:
+        likelihood = likelihood_of(priors[-1])
+        best = noise_level(image, replace(likelihood, most_patches=FINER_PATCHES), start=first.sigma)
+    return Level(first, best, float(model_error(np.array(best.sigma), likelihood.photograph_error)))
+
+
 def estimate_sigma(
     image: ArrayLike,
     *,
-    prior: str | PathLike[str] | DiffusedPrior = "patch7",
+    prior: str | PathLike[str] | DiffusedPrior | None = None,
     channel_axis: ChannelAxis = None,
     white: float | None = None,
 ) -> NoiseLevel:
@@ -119,8 +147,9 @@ def estimate_sigma(
     ----------
     image : array_like, (..., H, W)
         As in `denoise`. Missing (NaN), clipped, hot and dead pixels do not count.
-    prior : str, path or DiffusedPrior
-        Prior used for the likelihood.
+    prior : str, path or DiffusedPrior, optional
+        Prior used for the likelihood. Default: "patch7", and "mixture" where noise is so weak that filters cannot tell
+        it from fine texture.
     channel_axis : int, optional
         As in `denoise`.
     white : float, optional
@@ -142,11 +171,11 @@ def estimate_sigma(
     """
     entered, _ = mend(enter(image, channel_axis=channel_axis, white=white))
     full, channels = entered.full, entered.channels
-    likelihood = likelihood_of(as_prior(prior))
-    check_holds_patches(channels, likelihood)
+    priors = find_priors(prior)
+    check_holds_patches(channels, likelihood_of(priors[0]))
     planes = (in_unit_range(channels[index], full) for index in np.ndindex(channels.shape[:-2]))
-    sigma, stderr = (np.array(values) for values in zip(*(noise_level(p, likelihood) for p in planes), strict=True))
-    error = model_error(sigma, likelihood.photograph_error)
+    found = [(*level.best, level.model_error) for level in (find_level(plane, priors) for plane in planes)]
+    sigma, stderr, error = (np.array(values) for values in zip(*found, strict=True))
     shape = channels.shape[:-2] if entered.channel_axis is not None else channels.shape[:-3]
     if shape == ():
         return NoiseLevel(*(float(values[0] * full) for values in (sigma, stderr, error)))
@@ -163,16 +192,19 @@ def model_error(sigma: FloatArray, photograph_error: tuple[float, float]) -> Flo
     return np.where(sigma > 0, (texture**2 + misfit * limited**2) / (2.0 * limited), 0.0)
 
 
-def noise_level(image: FloatArray, likelihood: NoiseLikelihood) -> Estimate:
-    """Of a grey image (H, W) scaled to [0, 1], with NaN where pixels are missing.
+def noise_level(image: FloatArray, likelihood: NoiseLikelihood, start: float | None = None) -> Estimate:
+    """The noise level of a grey image (H, W) scaled to [0, 1], with NaN where pixels are missing.
 
-    The peak of the likelihood is looked for among octaves, then closely, with the filters that suit it. The scores of
-    parts of the image count as independent.
+    The peak of the likelihood is looked for among octaves, or near `start`, then closely, with the filters that suit
+    it. The scores of parts of the image count as independent.
     """
     size, stride = likelihood.size, stride_for(likelihood, image.shape)
     whole, clipped, octaves = without_gaps(image), clipping(image), np.log(OCTAVES)
     steps = np.arange(-STEPS_TO_EITHER_SIDE, STEPS_TO_EITHER_SIDE + 1)
     log_sigmas, middle, chosen = octaves, GUESS, weak_directions(likelihood.directions, 0.0)
+    if start is not None:
+        log_sigmas, middle = np.log(start) + LOG_SIGMA_STEP * steps, start
+        chosen = weak_directions(likelihood.directions, start)
     for look in range(1 + MOST_LOOKS):
         usable = usable_patches(image, size, stride, clipped, middle)
         blocks = block_densities(likelihood, whole, log_sigmas, chosen, usable, stride)
