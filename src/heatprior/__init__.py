@@ -8,34 +8,34 @@ from typing import TYPE_CHECKING
 from heatprior.version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from heatprior.errors import (
-        HeatpriorError,
-        InvalidInputError,
-        OutputFileError,
-        PriorFileError,
-        TrainingError,
-    )
-    from heatprior.learning.mixture_training import MixtureConfig
-    from heatprior.learning.patch_training import TrainingConfig
-    from heatprior.learning.train import train
-    from heatprior.noise.estimation import estimate_noise
-    from heatprior.noise.levels import estimate_sigma
-    from heatprior.noise.profiles import NoiseProfile
-    from heatprior.noise.stabilisation import PoissonGaussian
-    from heatprior.priors.convolutional import ConvolutionalPrior
-    from heatprior.priors.experts import Experts
-    from heatprior.priors.filters import FilterBank
-    from heatprior.priors.gaussian_mixture import GaussianMixturePrior
-    from heatprior.priors.patch import PatchPrior
-    from heatprior.priors.protocol import DiffusedPrior, ImagePrior, tweedie
-    from heatprior.priors.wavelet import WaveletPrior
-    from heatprior.restoration import operators
-    from heatprior.restoration.adaptation import adapt
-    from heatprior.restoration.denoising import denoise
-    from heatprior.restoration.posterior_samples import posterior_samples
-    from heatprior.restoration.restore import restore
-    from heatprior.restoration.surprise import surprise
-    from heatprior.zoo import load
+    from heatprior.errors import HeatpriorError as HeatpriorError
+    from heatprior.errors import InvalidInputError as InvalidInputError
+    from heatprior.errors import OutputFileError as OutputFileError
+    from heatprior.errors import PriorFileError as PriorFileError
+    from heatprior.errors import TrainingError as TrainingError
+    from heatprior.learning.mixture_training import MixtureConfig as MixtureConfig
+    from heatprior.learning.patch_training import TrainingConfig as TrainingConfig
+    from heatprior.learning.train import train as train
+    from heatprior.noise.estimation import estimate_noise as estimate_noise
+    from heatprior.noise.levels import estimate_sigma as estimate_sigma
+    from heatprior.noise.profiles import NoiseProfile as NoiseProfile
+    from heatprior.noise.stabilisation import PoissonGaussian as PoissonGaussian
+    from heatprior.priors.convolutional import ConvolutionalPrior as ConvolutionalPrior
+    from heatprior.priors.experts import Experts as Experts
+    from heatprior.priors.filters import FilterBank as FilterBank
+    from heatprior.priors.gaussian_mixture import GaussianMixturePrior as GaussianMixturePrior
+    from heatprior.priors.patch import PatchPrior as PatchPrior
+    from heatprior.priors.protocol import DiffusedPrior as DiffusedPrior
+    from heatprior.priors.protocol import ImagePrior as ImagePrior
+    from heatprior.priors.protocol import tweedie as tweedie
+    from heatprior.priors.wavelet import WaveletPrior as WaveletPrior
+    from heatprior.restoration import operators as operators
+    from heatprior.restoration.adaptation import adapt as adapt
+    from heatprior.restoration.denoising import denoise as denoise
+    from heatprior.restoration.posterior_samples import posterior_samples as posterior_samples
+    from heatprior.restoration.restore import restore as restore
+    from heatprior.restoration.surprise import surprise as surprise
+    from heatprior.zoo import load as load
 
 # Where each public name lives. They are imported when first used: `import heatprior` costs nothing.
 _HOME = {
@@ -61,7 +61,7 @@ _HOME = {
     "estimate_noise": "noise.estimation",
     "estimate_sigma": "noise.levels",
     "load": "zoo",
-    "operators": "restoration",
+    "operators": "restoration.operators",
     "posterior_samples": "restoration.posterior_samples",
     "restore": "restoration.restore",
     "surprise": "restoration.surprise",
@@ -69,45 +69,14 @@ _HOME = {
     "tweedie": "priors.protocol",
 }
 
-__all__ = [
-    "ConvolutionalPrior",
-    "DiffusedPrior",
-    "Experts",
-    "FilterBank",
-    "GaussianMixturePrior",
-    "HeatpriorError",
-    "ImagePrior",
-    "InvalidInputError",
-    "MixtureConfig",
-    "NoiseProfile",
-    "OutputFileError",
-    "PatchPrior",
-    "PoissonGaussian",
-    "PriorFileError",
-    "TrainingConfig",
-    "TrainingError",
-    "WaveletPrior",
-    "adapt",
-    "denoise",
-    "estimate_noise",
-    "estimate_sigma",
-    "load",
-    "operators",
-    "posterior_samples",
-    "restore",
-    "surprise",
-    "train",
-    "tweedie",
-]
+__all__ = list(_HOME)
 
 
 def __getattr__(name: str) -> object:
     if name not in _HOME:
         raise AttributeError(f"module 'heatprior' has no attribute {name!r}")
-    if name == "operators":
-        value: object = import_module("heatprior.restoration.operators")
-    else:
-        value = getattr(import_module(f"heatprior.{_HOME[name]}"), name)
+    module = import_module(f"heatprior.{_HOME[name]}")
+    value: object = module if name == "operators" else getattr(module, name)
     globals()[name] = value
     return value
 
