@@ -23,23 +23,9 @@ from numpy.typing import NDArray
 from heatprior.errors import HeatpriorError, ImageFileError, InvalidInputError, OutputFileError
 from heatprior.files import replacing
 from heatprior.images.decoding import explain_read_errors, silence_decoders
-from heatprior.images.model import DTYPES, ImageFile
+from heatprior.images.model import DTYPES
+from heatprior.images.model import ImageFile as ImageFile
 
-__all__ = [
-    "FORMATS",
-    "LUMA",
-    "SUFFIXES",
-    "Format",
-    "ImageFile",
-    "check_writable",
-    "format_of",
-    "image_files",
-    "name_result",
-    "read_grey",
-    "read_image",
-    "to_grey",
-    "write_image",
-]
 TWO_PARTS = (".nii.gz", ".fits.gz", ".ome.tif", ".ome.tiff", ".ome.zarr")
 BLOCK = 1 << 22  # pixels compared at a time
 # Root mean square of what a lossy format may change, in grey levels. At quality 95 the steps of the coefficients are
@@ -80,17 +66,8 @@ class Format:
     package: str | None = None
     bare: bool = False
 
-    def read(self, path: Path) -> ImageFile:
-        """Read a file of this format."""
-        image: ImageFile = self._find("read")(path)
-        return image
-
-    def write(self, path: Path, pixels: NDArray[Any], like: ImageFile) -> NDArray[Any] | None:
-        """Write `pixels` with the metadata of `like`; returns what will be read back, if that is not `pixels`."""
-        kept: NDArray[Any] | None = self._find("write")(path, pixels, like)
-        return kept
-
-    def _find(self, verb: str) -> Any:
+    def find(self, verb: str) -> Any:
+        """The function that reads or writes this format: `read(path)`, `write(path, pixels, like)`."""
         module, _, name = self.module.partition(":")
         return getattr(import_module(f"heatprior.images.{module}"), f"{verb}_{name}" if name else verb)
 
@@ -192,7 +169,8 @@ def read_image(path: Path) -> ImageFile:
     with explain_read_errors(path):
         check_signature(path, kind)
         check_installed(path, kind, ImageFileError, "read")
-        return kind.read(path)
+        image: ImageFile = kind.find("read")(path)
+        return image
 
 
 def read_grey(path: Path) -> NDArray[Any]:
@@ -251,7 +229,7 @@ def write_image(path: Path, pixels: NDArray[Any], *, like: ImageFile) -> None:
         expected = written = like.divide(written)
     with replacing(path) as temporary:
         with _explain_write_errors(path, kind):
-            kept = kind.write(temporary, written, like if own else replace(like, native=None))
+            kept = kind.find("write")(temporary, written, like if own else replace(like, native=None))
         check_written(temporary, path, kind, expected if kept is None else kept, like)
 
 
@@ -300,7 +278,7 @@ def check_written(path: Path, name: Path, kind: Format, pixels: NDArray[Any], li
     """Refuse the file at `path`, to be called `name`, unless it holds `pixels` and the other samples of `like`."""
     try:
         with explain_read_errors(path):
-            again = kind.read(path)
+            again = kind.find("read")(path)
     except ImageFileError as error:
         reason = str(error).removeprefix(f"cannot read {path}: ").removesuffix("; get a fresh copy")
         raise OutputFileError(f"cannot write {name}: the result could not be read back: {reason}; {REMEDY}") from error
@@ -314,9 +292,12 @@ def _agree(again: ImageFile, pixels: NDArray[Any], like: ImageFile, kind: Format
         found = np.broadcast_to(found[..., None], (*found.shape, 3))
     if found.shape != pixels.shape or found.dtype != pixels.dtype:
         return False
+    step = max(1, BLOCK * len(found) // max(1, found.size))
+    blocks = ((found[k : k + step], pixels[k : k + step]) for k in range(0, len(found), step))
     if kind.lossy:
-        return _distance(found, pixels) <= LOSS
-    return all(np.array_equal(one, other, equal_nan=one.dtype.kind == "f") for one, other in _blocks(found, pixels))
+        squares = (np.square(one.astype(np.float32) - other).sum(dtype=np.float64) for one, other in blocks)
+        return float(sum(squares)) <= LOSS**2 * pixels.size
+    return all(np.array_equal(one, other, equal_nan=one.dtype.kind == "f") for one, other in blocks)
 
 
 def _agree_beside(found: NDArray[Any] | None, others: NDArray[Any] | None) -> bool:
@@ -325,17 +306,3 @@ def _agree_beside(found: NDArray[Any] | None, others: NDArray[Any] | None) -> bo
         present = found if others is None else others
         return present is None or (present.dtype.kind == "u" and bool((present == np.iinfo(present.dtype).max).all()))
     return bool(np.array_equal(found, others, equal_nan=others.dtype.kind == "f"))
-
-
-def _distance(found: NDArray[Any], pixels: NDArray[Any]) -> float:
-    total = 0.0
-    for one, other in _blocks(found, pixels):
-        total += float(np.square(one.astype(np.float32) - other).sum(dtype=np.float64))
-    return float(np.sqrt(total / max(1, pixels.size)))
-
-
-def _blocks(one: NDArray[Any], other: NDArray[Any]) -> Any:
-    """Both arrays, some rows or images at a time."""
-    step = max(1, BLOCK * len(one) // max(1, one.size))
-    for start in range(0, len(one), step):
-        yield one[start : start + step], other[start : start + step]

@@ -202,7 +202,7 @@ def read_metadata(info: dict[str, Any]) -> Metadata:
     """The metadata that Pillow found, as far as it is valid."""
     icc, exif = info.get("icc_profile"), info.get("exif")
     exif = exif if exif is None or exif.startswith(EXIF) else EXIF + exif
-    return Metadata(icc if is_profile(icc) else None, exif if is_exif(exif) else None, valid_dpi(info.get("dpi")))
+    return Metadata(icc if is_profile(icc) else None, exif if parse_exif(exif) else None, valid_dpi(info.get("dpi")))
 
 
 def is_profile(data: bytes | None) -> bool:
@@ -213,11 +213,6 @@ def is_profile(data: bytes | None) -> bool:
         and data[ICC_SIGNATURE] == b"acsp"
         and struct.unpack_from(">I", data)[0] == len(data)
     )
-
-
-def is_exif(data: bytes | None) -> bool:
-    """Whether this is EXIF that can be parsed, from "Exif" on."""
-    return data is not None and _exif(data) is not None
 
 
 def valid_dpi(dpi: Any) -> tuple[float, float] | None:
@@ -231,7 +226,7 @@ def valid_dpi(dpi: Any) -> tuple[float, float] | None:
 
 def orientation_of(exif: bytes | None) -> int:
     """EXIF orientation, 1 to 8; 1 if there is none."""
-    found = None if exif is None else (_exif(exif) or {}).get(ORIENTATION)
+    found = parse_exif(exif).get(ORIENTATION)
     return found if isinstance(found, int) and 1 <= found <= 8 else 1
 
 
@@ -246,11 +241,12 @@ def exif_of(orientation: int) -> bytes | None:
     return bytes(exif.tobytes())
 
 
-def _exif(data: bytes) -> dict[int, Any] | None:
+def parse_exif(data: bytes | None) -> dict[int, Any]:
+    """The entries of EXIF, from "Exif" on; none if it cannot be parsed."""
     from PIL import Image  # noqa: PLC0415
 
-    if not data.startswith(EXIF) or data[len(EXIF) :][:4] not in (b"II*\0", b"MM\0*"):
-        return None
+    if data is None or not data.startswith(EXIF) or data[len(EXIF) :][:4] not in (b"II*\0", b"MM\0*"):
+        return {}
     exif = Image.Exif()
     try:
         exif.load(data)
@@ -258,5 +254,5 @@ def _exif(data: bytes) -> dict[int, Any] | None:
         for pointer in (0x8769, 0x8825):  # the sub-directories: EXIF proper and GPS
             dict(exif.get_ifd(pointer))
     except Exception:  # whatever its parser stumbles over: it is not valid
-        return None
-    return found or None
+        return {}
+    return found

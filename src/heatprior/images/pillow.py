@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from heatprior.errors import ImageFileError
 from heatprior.images.decoding import EXIF, EXPANSION, open_image, read_content, read_metadata, valid_dpi
-from heatprior.images.model import ImageFile, Metadata, split_samples
+from heatprior.images.model import NO_METADATA, ImageFile, Metadata, split_samples
 
 QUALITY = 95
 SCAN, COMMENT = 0xDA, 0xFE
@@ -46,12 +46,9 @@ def read_jpeg(path: Path) -> ImageFile:
 
 def write_jpeg(path: Path, pixels: NDArray[Any], like: ImageFile) -> None:
     """Write `pixels` at high quality, without chroma subsampling, with the metadata of `like`."""
-    from PIL import Image  # noqa: PLC0415 (slow to import)
-
-    metadata = like.metadata._asdict() if like.native is None else {}
-    metadata = {{"icc": "icc_profile"}.get(name, name): value for name, value in metadata.items() if value is not None}
+    icc, exif, dpi = like.metadata if like.native is None else NO_METADATA
     packed = BytesIO()
-    Image.fromarray(pixels).save(packed, "JPEG", quality=QUALITY, subsampling=0, **metadata)
+    _save(packed, pixels, "JPEG", quality=QUALITY, subsampling=0, icc_profile=icc, exif=exif, dpi=dpi)
     content = packed.getvalue()
     if like.native is not None:
         segments = list(_segments(content))
@@ -71,13 +68,9 @@ def _select_segments(content: bytes, metadata: Metadata) -> Iterator[bytes]:
     """The segments of metadata that stay: not those of which Pillow could make nothing."""
     for marker, segment in _segments(content):
         data = segment[4:]
-        if marker in APPLICATIONS and marker != ADOBE and not data.startswith(PICTURES):
-            broken = (data.startswith(EXIF) and metadata.exif is None) or (
-                data.startswith(PROFILE) and metadata.icc is None
-            )
-            if not broken:
-                yield segment
-        elif marker == COMMENT:
+        dropped = marker == ADOBE or data.startswith(PICTURES)
+        broken = (data.startswith(EXIF) and not metadata.exif) or (data.startswith(PROFILE) and not metadata.icc)
+        if marker == COMMENT or (marker in APPLICATIONS and not dropped and not broken):
             yield segment
 
 
@@ -146,10 +139,9 @@ def write_bmp(path: Path, pixels: NDArray[Any], like: ImageFile) -> None:
     _save(path, pixels, "BMP", dpi=like.metadata.dpi)
 
 
-def _save(path: Path, samples: NDArray[Any], kind: str, **about: Any) -> None:
+def _save(place: Path | BytesIO, samples: NDArray[Any], kind: str, **about: Any) -> None:
     """Write samples with what is known about them."""
-    from PIL import Image  # noqa: PLC0415
+    from PIL import Image  # noqa: PLC0415 (slow to import)
 
-    with path.open("wb") as file:
-        known = {name: value for name, value in about.items() if value is not None}
-        Image.fromarray(np.ascontiguousarray(samples)).save(file, kind, **known)
+    known = {name: value for name, value in about.items() if value is not None}
+    Image.fromarray(np.ascontiguousarray(samples)).save(place, kind, **known)

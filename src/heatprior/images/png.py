@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatprior.errors import ImageFileError
-from heatprior.images.decoding import EXIF, is_exif, is_profile, open_image, read_content, read_metadata
+from heatprior.images.decoding import EXIF, is_profile, open_image, parse_exif, read_content, read_metadata
 from heatprior.images.model import ImageFile, Metadata, split_samples
 
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
@@ -81,12 +81,8 @@ def _read_samples(content: bytes, image: Any) -> NDArray[Any]:
         if kind != GREY:
             return _read_sixteen_bits(content, kind)
         return np.asarray(image).astype(np.uint16)[..., None]
-    see_through = "transparency" in image.info
-    grey = image.mode in ("1", "L", "LA")
-    mode = ("LA" if see_through or image.mode == "LA" else "L") if grey else "RGB"
-    if not grey and (see_through or image.mode in ("RGBA", "PA")):
-        mode = "RGBA"
-    samples = np.asarray(image.convert(mode))
+    mode = "L" if image.mode in ("1", "L", "LA") else "RGB"
+    samples = np.asarray(image.convert(f"{mode}A" if image.has_transparency_data else mode))
     return samples if samples.ndim == 3 else samples[..., None]
 
 
@@ -109,14 +105,12 @@ def _decode(content: bytes, unpacker: str) -> NDArray[np.uint8]:
 
 def _select_chunks(content: bytes) -> Iterator[tuple[bytes, bytes]]:
     """The chunks that stay: sound ones, of which all but texts come once."""
-    once = set()
+    seen = set()
     for name, data in _chunks(content):
-        if name in TEXTS:
-            if _is_text(name, data):
-                yield name, data
-        elif name not in once and _is_valid(name, data):
-            once.add(name)
+        if name not in seen and _is_sound(name, data):
             yield name, data
+            if name not in TEXTS:
+                seen.add(name)
 
 
 def _chunks(content: bytes) -> Iterator[tuple[bytes, bytes]]:
@@ -133,29 +127,19 @@ def _chunks(content: bytes) -> Iterator[tuple[bytes, bytes]]:
         place += 12 + length
 
 
-def _is_valid(name: bytes, data: bytes) -> bool:
+def _is_sound(name: bytes, data: bytes) -> bool:
+    """Whether a chunk is one of those that stay, and well formed."""
     if name in LENGTHS:
         return len(data) == LENGTHS[name] and (name != b"pHYs" or data[8] <= 1)
     if name == b"eXIf":
-        return is_exif(EXIF + data)
-    if name == b"iCCP":
-        keyword, _, packed = data.partition(b"\0")
-        return 0 < len(keyword) <= LONGEST_KEYWORD and is_profile(_inflate(packed))
-    return False
-
-
-def _is_text(name: bytes, data: bytes) -> bool:
+        return bool(parse_exif(EXIF + data))
     keyword, zero, rest = data.partition(b"\0")
-    if not (zero and 0 < len(keyword) <= LONGEST_KEYWORD):
+    if name not in (b"iCCP", *TEXTS) or not (zero and 0 < len(keyword) <= LONGEST_KEYWORD):
         return False
-    if name == b"zTXt":
-        return _inflate(rest) is not None
     if name == b"iTXt":
         parts = rest[2:].split(b"\0", 2)  # language, translated keyword, text
-        if len(parts) < 3 or rest[0] > 1:
-            return False
-        return rest[0] == 0 or _inflate(rest[1:2] + parts[2]) is not None
-    return True
+        return len(parts) == 3 and (rest[0] == 0 or (rest[0] == 1 and _inflate(rest[1:2] + parts[2]) is not None))
+    return name == b"tEXt" or (is_profile(_inflate(rest)) if name == b"iCCP" else _inflate(rest) is not None)
 
 
 def _inflate(packed: bytes) -> bytes | None:
