@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from starlette.background import BackgroundTask
 from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Route
@@ -129,9 +130,9 @@ async def heartbeat(request: Request) -> Response:
     return JSONResponse({"tab": tab_of(request).number})
 
 
-async def close_tab(request: Request) -> Response:
+def close_tab(request: Request) -> Response:
     """Close a tab."""
-    await run_in_threadpool(state_of(request).tabs.close, request.path_params["tab"])
+    state_of(request).tabs.close(request.path_params["tab"])
     return JSONResponse({})
 
 
@@ -144,20 +145,20 @@ async def put_picture(request: Request) -> Response:
     except BaseException:
         tab.discard(number)
         raise
-    return await _open_picture(tab, number, path)
+    return await run_in_threadpool(_open_picture, tab, number, path)
 
 
-async def open_sample(request: Request) -> Response:
+def open_sample(request: Request) -> Response:
     """Open a photograph that comes with the package, with noise added."""
     tab = tab_of(request)
     number, path = tab.place_for("photograph.png")
-    await run_in_threadpool(write_sample, path)
-    return await _open_picture(tab, number, path)
+    write_sample(path)
+    return _open_picture(tab, number, path)
 
 
-async def delete_picture(request: Request) -> Response:
+def delete_picture(request: Request) -> Response:
     """Forget a picture."""
-    await run_in_threadpool(tab_of(request).discard, request.path_params["picture"])
+    tab_of(request).discard(request.path_params["picture"])
     return JSONResponse({})
 
 
@@ -187,9 +188,10 @@ async def get_noise(request: Request) -> Response:
     return JSONResponse(describe_noise(picture.noise[frame, kind], picture.ends(frame)))
 
 
-async def _open_picture(tab: Tab, number: str, path: Path) -> Response:
+def _open_picture(tab: Tab, number: str, path: Path) -> Response:
+    """Open a file that has come, and say what it is."""
     with _name_files({str(path): path.name}):
-        picture = await run_in_threadpool(tab.open, number, path)
+        picture = tab.open(number, path)
     height, width = picture.frame_shape[:2]
     return JSONResponse(
         {
@@ -251,12 +253,12 @@ async def cancel_job(request: Request) -> Response:
     return JSONResponse(job.status())
 
 
-async def save(request: Request) -> Response:
+def save(request: Request) -> Response:
     """Send a result as a file of the type and with the metadata of the original."""
     picture, asked = picture_of(request), request.query_params
     name = plain_name(asked.get("name") or name_result(picture.name, "denoised"))
     path = _own_folder(picture.path.parent) / name
-    await run_in_threadpool(_write, picture, asked.get("result", ""), path)
+    _write(picture, asked.get("result", ""), path)
     return _send(path, "application/octet-stream")
 
 
@@ -272,18 +274,18 @@ async def keep(request: Request) -> Response:
     return JSONResponse({"place": "/".join(parts)})
 
 
-async def save_all(request: Request) -> Response:
+def save_all(request: Request) -> Response:
     """Send all results of the queue in one archive."""
     tab = tab_of(request)
     path = _own_folder(tab.folder) / "denoised.zip"
-    await run_in_threadpool(tab.archive, _pack, tab.folder / SAVED, path)
+    tab.archive(_pack, tab.folder / SAVED, path)
     return _send(path, "application/zip")
 
 
-async def delete_saved(request: Request) -> Response:
+def delete_saved(request: Request) -> Response:
     """Delete the results of the queue."""
     tab = tab_of(request)
-    await run_in_threadpool(tab.archive, shutil.rmtree, tab.folder / SAVED, True)  # errors are ignored
+    tab.archive(shutil.rmtree, tab.folder / SAVED, True)  # errors are ignored
     return JSONResponse({})
 
 
@@ -347,61 +349,55 @@ async def list_priors(_: Request) -> Response:
     return JSONResponse({"names": SHOWN})
 
 
-async def describe_prior(request: Request) -> Response:
+def describe_prior(request: Request) -> Response:
     """Filters and facts of a prior."""
-    return JSONResponse(await run_in_threadpool(describe_filters, request.path_params["name"]))
+    return JSONResponse(describe_filters(request.path_params["name"]))
 
 
-async def show_potentials(request: Request) -> Response:
-    """Potentials of all filters at one noise level."""
-    sigma = parse_sigma(request.query_params.get("sigma", "0"))
-    return JSONResponse(await run_in_threadpool(potentials, request.path_params["name"], sigma))
-
-
-async def show_expert(request: Request) -> Response:
-    """Potential and score of one filter at one noise level."""
-    asked = request.query_params
-    place, sigma = parse_integer(asked.get("filter", "0"), "filter"), parse_sigma(asked.get("sigma", "0"))
-    return JSONResponse(await run_in_threadpool(expert, request.path_params["name"], place, sigma))
-
-
-async def draw_samples(request: Request) -> Response:
-    """Draw noisy patches from a prior, as a picture."""
-    asked = request.query_params
-    sigma, seed = parse_sigma(asked.get("sigma", "0")), abs(parse_integer(asked.get("seed", "0"), "seed"))
-    bmp = await run_in_threadpool(samples, request.path_params["name"], sigma, seed)
-    return Response(bmp, media_type=BMP)
+def show_prior(request: Request) -> Response:
+    """One part of a prior at one noise level: all potentials, one expert, or a picture of samples."""
+    name, part, asked = request.path_params["name"], request.path_params["part"], request.query_params
+    sigma = parse_sigma(asked.get("sigma", "0"))
+    if part == "samples":
+        return Response(samples(name, sigma, abs(parse_integer(asked.get("seed", "0"), "seed"))), media_type=BMP)
+    if part == "expert":
+        return JSONResponse(expert(name, parse_integer(asked.get("filter", "0"), "filter"), sigma))
+    if part == "potentials":
+        return JSONResponse(potentials(name, sigma))
+    raise HTTPException(404)
 
 
 async def show_likelihood(request: Request) -> Response:
     """The likelihood of a picture over the noise level."""
     state, tab, picture, asked = state_of(request), tab_of(request), picture_of(request), request.query_params
-    frame = _parse_frame(picture, asked)
-    work = partial(likelihood, asked.get("prior", "patch7"), picture, frame)
-    return JSONResponse(await state.looks.run(f"{tab.number} likelihood", lambda _: work()))
+    name, frame = asked.get("prior", "patch7"), _parse_frame(picture, asked)
+    found = await state.looks.run(f"{tab.number} likelihood", lambda _: likelihood(name, picture, frame))
+    return JSONResponse(found)
 
 
+TAB, PICTURE = "/tabs/{tab}", "/tabs/{tab}/pictures/{picture}"
 ROUTES = [
-    Route("/tabs", open_tab, methods=["POST"]),
-    Route("/tabs/{tab}", heartbeat, methods=["GET"]),
-    Route("/tabs/{tab}/close", close_tab, methods=["POST"]),
-    Route("/tabs/{tab}/pictures", put_picture, methods=["PUT"]),
-    Route("/tabs/{tab}/sample", open_sample, methods=["POST"]),
-    Route("/tabs/{tab}/pictures/{picture}", delete_picture, methods=["DELETE"]),
-    Route("/tabs/{tab}/pictures/{picture}/view", look, methods=["GET"]),
-    Route("/tabs/{tab}/pictures/{picture}/noise", get_noise, methods=["GET"]),
-    Route("/tabs/{tab}/saved.zip", save_all, methods=["GET"]),
-    Route("/tabs/{tab}/saved.zip", delete_saved, methods=["DELETE"]),
-    Route("/tabs/{tab}/jobs/{job}", get_job, methods=["GET"]),
-    Route("/tabs/{tab}/jobs/{job}/cancel", cancel_job, methods=["POST"]),
-    Route("/tabs/{tab}/pictures/{picture}/jobs", begin_job, methods=["POST"]),
-    Route("/tabs/{tab}/pictures/{picture}/mask", put_mask, methods=["PUT"]),
-    Route("/tabs/{tab}/pictures/{picture}/save", save, methods=["GET"]),
-    Route("/tabs/{tab}/pictures/{picture}/keep", keep, methods=["POST"]),
-    Route("/priors", list_priors, methods=["GET"]),
-    Route("/priors/{name}", describe_prior, methods=["GET"]),
-    Route("/priors/{name}/potentials", show_potentials, methods=["GET"]),
-    Route("/priors/{name}/expert", show_expert, methods=["GET"]),
-    Route("/priors/{name}/samples", draw_samples, methods=["GET"]),
-    Route("/tabs/{tab}/pictures/{picture}/likelihood", show_likelihood, methods=["GET"]),
+    Route(path, answer, methods=[method])
+    for method, path, answer in (
+        ("POST", "/tabs", open_tab),
+        ("GET", TAB, heartbeat),
+        ("POST", f"{TAB}/close", close_tab),
+        ("PUT", f"{TAB}/pictures", put_picture),
+        ("POST", f"{TAB}/sample", open_sample),
+        ("GET", f"{TAB}/jobs/{{job}}", get_job),
+        ("POST", f"{TAB}/jobs/{{job}}/cancel", cancel_job),
+        ("GET", f"{TAB}/saved.zip", save_all),
+        ("DELETE", f"{TAB}/saved.zip", delete_saved),
+        ("DELETE", PICTURE, delete_picture),
+        ("GET", f"{PICTURE}/view", look),
+        ("GET", f"{PICTURE}/noise", get_noise),
+        ("GET", f"{PICTURE}/likelihood", show_likelihood),
+        ("POST", f"{PICTURE}/jobs", begin_job),
+        ("PUT", f"{PICTURE}/mask", put_mask),
+        ("GET", f"{PICTURE}/save", save),
+        ("POST", f"{PICTURE}/keep", keep),
+        ("GET", "/priors", list_priors),
+        ("GET", "/priors/{name}", describe_prior),
+        ("GET", "/priors/{name}/{part}", show_prior),
+    )
 ]

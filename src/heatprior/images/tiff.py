@@ -85,7 +85,7 @@ def read(path: Path) -> ImageFile:
         samples = _read_pixels(path, file, series)
         axes = series[0].axes if len(series) == 1 else f"Q{series[0].axes}"
         brightness = _brightness(page, file, samples.shape[axes.index("S")] if "S" in axes else 1)
-        marker = _value(page, GDAL_NODATA)
+        marker = page.tags.valueof(GDAL_NODATA)
     try:
         nodata = None if marker is None else float(marker)
     except (TypeError, ValueError):
@@ -144,14 +144,16 @@ def _is_indirect(page: Any, file: Any) -> bool:
 
 def _is_usual_y_cb_cr(page: Any) -> bool:
     """Whether YCbCr has as many colours as brightnesses, and the coefficients and range of JPEG."""
-    luma, ends = _value(page, Y_CB_CR_COEFFICIENTS), _value(page, REFERENCE_BLACK_WHITE)
-    found = [
-        None if numbers is None else [a / b for a, b in zip(numbers[::2], numbers[1::2], strict=True)]
-        for numbers in (luma, ends)
-    ]
-    usual = ([0.299, 0.587, 0.114], [0.0, 255.0, 128.0, 255.0, 128.0, 255.0])
-    return tuple(page.subsampling or (2, 2)) == (1, 1) and all(
-        own is None or np.allclose(own, right, atol=1e-3) for own, right in zip(found, usual, strict=True)
+    if tuple(page.subsampling or (2, 2)) != (1, 1):
+        return False
+    usual: dict[int, list[float]] = {
+        Y_CB_CR_COEFFICIENTS: [0.299, 0.587, 0.114],
+        REFERENCE_BLACK_WHITE: [0, 255, 128, 255, 128, 255],
+    }
+    found = {code: page.tags.valueof(code) for code in usual}  # numerators and denominators in turn
+    return all(
+        numbers is None or np.allclose(np.divide(numbers[::2], numbers[1::2]), usual[code], atol=1e-3)
+        for code, numbers in found.items()
     )
 
 
@@ -176,23 +178,18 @@ def _brightness(page: Any, file: Any, samples: int) -> int | None:
 
 
 def _read_metadata(page: Any) -> Metadata:
-    icc, turned = _value(page, ICC_PROFILE), _value(page, ORIENTATION)
+    icc, turned = page.tags.valueof(ICC_PROFILE), page.tags.valueof(ORIENTATION)
     exif = exif_of(int(turned)) if isinstance(turned, int) else None
     return Metadata(icc if isinstance(icc, bytes) and is_profile(icc) else None, exif, _dots_per_inch(page))
 
 
 def _dots_per_inch(page: Any) -> tuple[float, float] | None:
-    unit = INCHES.get(int(_value(page, RESOLUTION_UNIT) or 1))
-    across, down = _value(page, X_RESOLUTION), _value(page, Y_RESOLUTION)
+    unit = INCHES.get(int(page.tags.valueof(RESOLUTION_UNIT) or 1))
+    across, down = page.tags.valueof(X_RESOLUTION), page.tags.valueof(Y_RESOLUTION)
     try:
         return None if unit is None else valid_dpi([dots[0] / dots[1] * unit for dots in (across, down)])
     except (TypeError, IndexError, ZeroDivisionError):
         return None
-
-
-def _value(page: Any, code: int) -> Any:
-    tag = page.tags.get(code)
-    return tag.value if tag is not None else None
 
 
 def _stamp(path: Path) -> tuple[int, int]:
@@ -391,30 +388,30 @@ def _check_directories(path: Path) -> None:
     """Refuse a file whose directories form a cycle or overlap, which some readers would follow for ever."""
     with path.open("rb") as file:
         order = "<" if file.read(2) == b"II" else ">"
-        (kind,) = struct.unpack(f"{order}H", file.read(2))
-        if kind not in ENTRY:
+
+        def number(letter: str) -> int | None:
+            kind = struct.Struct(f"{order}{letter}")
+            data = file.read(kind.size)
+            return int(kind.unpack(data)[0]) if len(data) == kind.size else None
+
+        if (kind := number("H")) not in ENTRY:
             raise ImageFileError("its header is damaged; get a fresh copy")
-        if kind == BIG:
-            file.read(4)
+        count_type, offset_type = ("H", "I") if kind == CLASSIC else ("Q", "Q")
+        file.seek(0 if kind == CLASSIC else 4, 1)
         seen: set[int] = set()
         size, taken = path.stat().st_size, 0
-        place = _number(file, order, kind)
-        while place:
+        while place := number(offset_type):
             if place in seen:
                 raise ImageFileError("its directories lead back to one another; get a fresh copy")
             seen.add(place)
             file.seek(place)
-            head = file.read(2 if kind == CLASSIC else 8)
-            if len(head) < (2 if kind == CLASSIC else 8):
+            count = number(count_type)
+            if count is None or count > MOST_TAGS:
                 return  # cut short: what there is may still be whole
-            (count,) = struct.unpack(f"{order}{'H' if kind == CLASSIC else 'Q'}", head)
-            if count > MOST_TAGS:
-                return
             taken += count * ENTRY[kind]
             if taken > size:
                 raise ImageFileError("its directories lie upon one another; get a fresh copy")
             file.seek(count * ENTRY[kind], 1)
-            place = _number(file, order, kind)
 
 
 def _check_pages(path: Path, series: list[Any]) -> None:
@@ -462,10 +459,3 @@ def _overlap(segments: list[tuple[int, int]], pages: list[Any], size: int) -> bo
         if last > first and before and spans[before - 1][1] > first:
             return True
     return False
-
-
-def _number(file: BinaryIO, order: str, kind: int) -> int:
-    """An offset; 0, the end of the chain, if the file ends before."""
-    length = 4 if kind == CLASSIC else 8
-    data = file.read(length)
-    return int(struct.unpack(f"{order}{'I' if kind == CLASSIC else 'Q'}", data)[0]) if len(data) == length else 0
