@@ -18,7 +18,7 @@ from scipy.ndimage import gaussian_filter
 
 from heatprior import denoise, estimate_noise
 from heatprior.data.trials import photograph, psnr
-from heatprior.pictures.panels import Panel, draw_side_by_side
+from heatprior.pictures.figures import Panel, draw_side_by_side
 
 SIGMA = (22.0, 11.0, 22.0)  # grey levels
 SMOOTHED = 0.7  # pixels

@@ -16,7 +16,7 @@ from scipy.stats import ks_2samp
 
 from heatprior.arrays import FloatArray
 from heatprior.kernels.threads import for_each
-from heatprior.pictures.panels import plot_patches, symmetric_contrast
+from heatprior.pictures.figures import plot_patches, symmetric_contrast
 from heatprior.priors.patch import PatchPrior
 from paper.claims.bench import TRAINING, Bench
 from paper.claims.item import Check, Finding, Item, Picture, Settings, Table

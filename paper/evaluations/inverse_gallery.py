@@ -18,7 +18,7 @@ from skimage import transform as skimage_transform
 
 import heatprior as hp
 from heatprior.data.trials import psnr
-from heatprior.pictures.panels import Panel, draw_side_by_side
+from heatprior.pictures.figures import Panel, draw_side_by_side
 from heatprior.restoration.operators.convolution import motion_kernel
 from paper import RECORDS
 from paper.evaluations.inverse_trials import lines_seen, text_mask

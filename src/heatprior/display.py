@@ -16,7 +16,6 @@ THUMBNAIL = 160  # pixels along the longer side of a picture in a notebook, at l
 ENLARGED = 6  # times that small tiles are shown
 TILES = 48  # of a picture, at most
 ACROSS = 12  # tiles in a row
-GAP = 1  # pixels between tiles
 
 
 def format_level(value: float) -> str:
@@ -79,11 +78,16 @@ def as_html(line: str, picture: NDArray[Any] | None = None, enlarged: int = 1) -
 
 def tile(images: Sequence[NDArray[Any]]) -> NDArray[Any]:
     """Small images (b, b) side by side in rows, each from black to white, so many as a look takes in."""
-    shown = images[:TILES]
-    rows, side = -(-len(shown) // ACROSS), shown[0].shape[0] + GAP
-    sheet = np.full((rows * side - GAP, min(len(shown), ACROSS) * side - GAP), 0.5)
-    for number, image in enumerate(shown):
-        top, left = (side * place for place in divmod(number, ACROSS))
-        largest = float(np.abs(image).max()) or 1.0
-        sheet[top : top + side - GAP, left : left + side - GAP] = 0.5 + 0.5 * image / largest
-    return sheet
+    shown = np.array(images[:TILES])
+    largest = np.abs(shown).max(axis=(1, 2), keepdims=True)
+    return mosaic(0.5 + 0.5 * shown / np.where(largest > 0, largest, 1.0), min(len(shown), ACROSS), filling=0.5)
+
+
+def mosaic(images: NDArray[Any], across: int, *, gap: int = 1, filling: float) -> NDArray[Any]:
+    """Images (count, H, W) in rows of `across`, `gap` pixels apart, which are `filling`."""
+    count, height, width = images.shape
+    down = -(-count // across)
+    cells = np.full((down * across, height + gap, width + gap), filling, images.dtype)
+    cells[:count, :height, :width] = images
+    sheet = cells.reshape(down, across, height + gap, width + gap).swapaxes(1, 2)
+    return sheet.reshape(down * (height + gap), across * (width + gap))[:-gap, :-gap]

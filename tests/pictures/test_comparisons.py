@@ -10,8 +10,8 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 from heatprior import InvalidInputError
-from heatprior.pictures import panels
-from heatprior.pictures.panels import (
+from heatprior.pictures import figures
+from heatprior.pictures.figures import (
     GAP,
     LARGEST_PANEL,
     TITLE,
@@ -27,9 +27,9 @@ NOWHERE = Path("never-written.png")
 
 @pytest.fixture
 def drawn(monkeypatch: pytest.MonkeyPatch) -> list[Figure]:
-    figures: list[Figure] = []
-    monkeypatch.setattr(panels, "save_figure", lambda figure, _, **__: figures.append(figure))
-    return figures
+    found: list[Figure] = []
+    monkeypatch.setattr(figures, "save_figure", lambda figure, _, **__: found.append(figure))
+    return found
 
 
 def shown(figure: Figure) -> list[np.ndarray]:

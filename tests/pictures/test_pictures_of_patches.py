@@ -10,7 +10,7 @@ from drawings import assert_all_text_is_inside_and_apart
 from matplotlib.figure import Figure
 
 import heatprior as hp
-from heatprior.pictures.panels import draw_patches
+from heatprior.pictures.figures import draw_patches
 
 NOWHERE = Path("never-written.png")
 

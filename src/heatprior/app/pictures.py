@@ -248,7 +248,7 @@ def halve(pixels: NDArray[Any]) -> FloatArray:
 
 def contrast_range(pixels: NDArray[Any]) -> tuple[float, float]:
     """The values to show as black and white, from some of the pixels."""
-    from heatprior.pictures.panels import contrast  # noqa: PLC0415 (it brings matplotlib)
+    from heatprior.pictures.figures import contrast  # noqa: PLC0415 (it brings matplotlib)
 
     step = max(1, int(np.sqrt(pixels.size / SAMPLED)))
     black, white = contrast(pixels[::step, ::step])

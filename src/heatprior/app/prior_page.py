@@ -15,6 +15,7 @@ from heatprior.app.work import within
 from heatprior.arrays import FloatArray
 from heatprior.border.pixels import in_unit_range
 from heatprior.border.scale import full_scale
+from heatprior.display import mosaic
 from heatprior.errors import InvalidInputError
 from heatprior.priors.patch import PatchPrior
 from heatprior.zoo import load
@@ -23,7 +24,7 @@ SHOWN = ("patch7", "patch15", "fast7")  # those with filters
 MOST_FILTERS = 112  # as many as the paper shows
 POINTS, FINE_POINTS = 81, 241  # of a curve
 GRID = (6, 10)  # samples, down and across
-SAMPLE_SIZE, GAP = 5, 2  # times their pixels, and pixels between them
+SAMPLE_SIDE, GAP = 35, 2  # pixels of a sample on the page, at most unless it has more, and between them
 LARGEST_SIGMA = 0.5
 LEVELS = np.geomspace(0.002, LARGEST_SIGMA, 33)  # at which the likelihood is computed
 PATCHES = 2000  # of the picture, for the likelihood
@@ -85,16 +86,10 @@ def samples(name: str, sigma: float, seed: int) -> bytes:
     """Exact draws of noisy patches side by side, as BMP; the same seed shows the same patches under more noise."""
     prior = load_shown(name)
     down, across = GRID
-    patches = prior.sample(down * across, sigma, rng=np.random.default_rng(seed))
-    side = prior.size * max(1, 7 * SAMPLE_SIZE // prior.size)
-    page = np.full((down * (side + GAP) - GAP, across * (side + GAP) - GAP), 255, np.uint8)
-    for number, patch in enumerate(patches.reshape(-1, prior.size, prior.size)):
-        row, column = divmod(number, across)
-        half = max(float(np.abs(patch).max()), 1e-6)
-        large = np.kron(quantise(patch, -half, half), np.ones((side // prior.size,) * 2, np.uint8))
-        top, left = row * (side + GAP), column * (side + GAP)
-        page[top : top + side, left : left + side] = large
-    return encode_bmp(page)
+    drawn = prior.sample(down * across, sigma, rng=np.random.default_rng(seed)).reshape(-1, prior.size, prior.size)
+    levels = quantise(drawn / np.maximum(np.abs(drawn).max(axis=(1, 2), keepdims=True), 1e-6), -1.0, 1.0)
+    enlarged = np.kron(levels, np.ones((1, *(max(1, SAMPLE_SIDE // prior.size),) * 2), np.uint8))
+    return encode_bmp(mosaic(enlarged, across, gap=GAP, filling=255))
 
 
 def likelihood(name: str, picture: OpenedPicture, frame: int) -> dict[str, Any]:

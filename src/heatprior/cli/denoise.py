@@ -316,7 +316,7 @@ def _describe_noise(report: NoiseReport, strength: float) -> str:
 
 def _draw(image: ImageFile, result: Result, likeness: NDArray[Any] | None, path: Path) -> None:
     """Draw the comparison; of a stack, of the middle image."""
-    from heatprior.pictures.panels import draw_denoising
+    from heatprior.pictures.figures import draw_denoising
 
     error = None if result.error is None else result.error[image.middle]
     noisy, clean = image.pixels[image.middle], result.pixels[image.middle]

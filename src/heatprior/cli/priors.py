@@ -118,7 +118,7 @@ def sample(
     from heatprior import load
     from heatprior.files import replacing
     from heatprior.kernels.patches import part_of
-    from heatprior.pictures.panels import draw_patches
+    from heatprior.pictures.figures import draw_patches
 
     suffix = output.suffix.lower()
     if suffix in PICTURES and count is not None and count > MOST_DRAWN:

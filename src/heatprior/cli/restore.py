@@ -130,7 +130,7 @@ def _restore(job: Job, task: Task, progress: Progress, request: Request, **optio
 
 def _draw(image: ImageFile, pixels: NDArray[Any], factor: int, path: Path) -> None:
     """Before and after; of a stack, the image in its middle."""
-    from heatprior.pictures.panels import Panel, contrast, draw_side_by_side
+    from heatprior.pictures.figures import Panel, contrast, draw_side_by_side
 
     middle = image.middle
     before = image.pixels[middle].repeat(factor, axis=0).repeat(factor, axis=1)

@@ -13,8 +13,7 @@ from matplotlib.ticker import MaxNLocator
 
 from heatprior.arrays import FloatArray
 from heatprior.errors import InvalidInputError
-from heatprior.pictures.figures import COLOURS, axes_at, name_on, save_figure
-from heatprior.pictures.panels import Panel
+from heatprior.pictures.figures import COLOURS, Panel, axes_at, name_on, save_figure
 from heatprior.priors.bands import image_of
 from heatprior.priors.convolutional import ConvolutionalPrior
 from heatprior.priors.experts import Experts
