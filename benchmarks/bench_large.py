@@ -185,7 +185,7 @@ def megabytes(folder: Path) -> float:
 
 def tasks_per_second(count: int = 4000, in_flight: int = 1000) -> float:
     """Tasks that do nothing, handed out as blocks are, through a scheduler to two workers on the same cores."""
-    from heatprior.large.workers import AHEAD, pool_of, run
+    from heatprior.large.files import AHEAD, pool_of, run
 
     with pool_of(None, 2, _nothing) as pool:
         begin = time.perf_counter()

@@ -11,8 +11,7 @@ import pytest
 import zarr
 
 from heatprior.large import files
-from heatprior.large.files import denoise_store
-from heatprior.large.workers import pool_of
+from heatprior.large.files import denoise_store, pool_of
 from heatprior.restoration.denoising import Settings
 
 ENVIRONMENT = {**os.environ, "DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL": "None"}

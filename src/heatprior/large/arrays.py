@@ -7,6 +7,7 @@ follows from where it lies (`Pipeline.reads`), and is cut out of the array, neve
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from itertools import pairwise
 from os import PathLike
 from typing import Any
@@ -29,14 +30,19 @@ from heatprior.border.pixels import (
 )
 from heatprior.border.scale import Places, squares
 from heatprior.errors import InvalidInputError
-from heatprior.large.blocks import Levels, check_local, denoise_block, reads_of_block
-from heatprior.large.samples import full_scale_of_squares, noise_of_squares
+from heatprior.large.blocks import (
+    Levels,
+    check_local,
+    denoise_block,
+    full_scale_of_squares,
+    noise_of_squares,
+    reads_of_block,
+)
 from heatprior.noise.defects import places_of_rule, rule_of_squares
 from heatprior.noise.estimation import NoiseReport
 from heatprior.presets import PRESETS
 from heatprior.priors.protocol import DiffusedPrior
 from heatprior.restoration.denoising import Settings, strengthen
-from heatprior.restoration.pipeline import Pipeline
 
 
 def denoise(image: da.Array, sigma: ArrayLike | da.Array | None, settings: Settings) -> da.Array:
@@ -71,15 +77,30 @@ def denoise(image: da.Array, sigma: ArrayLike | da.Array | None, settings: Setti
     if sigma is not None:
         given = _given_levels(sigma, stand_in, channels, channel_axis, largest)
     full = _likely_scale(channels, by_type, given) if white is None else by_type
+    cut: Callable[..., Any]  # the levels of a block
     if given is None:
         reports = _reports(channels, noise, "patch7", full, in_colour=in_colour)
-        levels = delayed(_levels_of)(reports, channels.ndim, settings.strength)
-        cut = _Cut(levels)
+        cut = partial(delayed(Levels.of_block), delayed(_levels_of)(reports, channels.ndim, settings.strength))
     else:
-        cut = _Cut.of(given, channels)
-    rules = () if settings.keep_outliers else _rules(channels, full)
-    blocks = _blocks(channels, cut, delayed(pipeline, pure=False), pipeline, full, in_colour, alpha, rules)
-    clean = da.block(blocks)
+        cut = _cut_levels(given, channels)
+    rules = []  # by which hot and dead pixels of every channel are told: from squares, as in memory
+    if not settings.keep_outliers:
+        pixels = shape[0] * shape[1]
+        rules = [delayed(rule_of_squares)(own, full, pixels) for own in _squares(channels, places_of_rule)]
+    edges = [[0, *np.cumsum(lengths).tolist()] for lengths in channels.chunks]
+    work, shared = delayed(denoise_block, pure=False), delayed(pipeline, pure=False)
+
+    def nest(places: tuple[slice, ...]) -> Any:
+        """The blocks whose places begin so, nested as da.block takes them."""
+        if len(places) < channels.ndim:
+            return [nest((*places, slice(*ends))) for ends in pairwise(edges[len(places)])]
+        wanted = (places[-2], places[-1])
+        read, here = ((*places[:-2], *window) for window in (pipeline.reads(wanted), reads_of_block(pipeline, wanted)))
+        about = {"white": full, "in_colour": in_colour, "alpha": alpha, "rules": rules[places[-3]] if rules else ()}
+        block = work(channels[here], cut(read), shared, wanted, **about)
+        return da.from_delayed(block, tuple(place.stop - place.start for place in places), channels.dtype)
+
+    clean = da.block(nest(()))
     return clean[..., 0, :, :] if channel_axis is None else da.moveaxis(clean, -3, channel_axis)
 
 
@@ -113,66 +134,24 @@ def _given_levels(sigma: Any, stand_in: NDArray[Any], channels: da.Array, channe
     return _channels(sigma, channel_axis) if sigma.shape == stand_in.shape and stand_in.ndim > 2 else sigma
 
 
-class _Cut:
-    """The noise levels of every block: the same for all, or cut out of a map, with the ends of the whole map."""
-
-    def __init__(self, levels: Any, ends: Any = None) -> None:
-        self._levels, self._ends = levels, ends
-
-    @classmethod
-    def of(cls, values: Any, channels: da.Array) -> _Cut:
-        """Of noise levels as `_given_levels` gives them."""
-        if values.shape[-2:] != channels.shape[-2:]:
-            return cls(Levels(np.asarray(values)))
-        maps = da.broadcast_to(values, channels.shape)
-        ends = [getattr(values, end)(axis=(-2, -1)) for end in ("min", "max")]
-        return cls(maps, [delayed(np.broadcast_to)(end, channels.shape[:-2]) for end in ends])
-
-    def at(self, places: tuple[slice, ...]) -> Any:
-        """Of what is cut out there."""
-        if self._ends is None:
-            known = isinstance(self._levels, Levels)
-            return self._levels.of_block(places) if known else delayed(Levels.of_block)(self._levels, places)
-        return delayed(_cut_map)(self._levels[places], self._ends, places[:-2])
+def _cut_levels(values: Any, channels: da.Array) -> Callable[[tuple[slice, ...]], Any]:
+    """What cuts the levels of a block out of those that `_given_levels` gives; of a map, with the ends of all of it."""
+    if values.shape[-2:] != channels.shape[-2:]:
+        return Levels(np.asarray(values)).of_block
+    maps = da.broadcast_to(values, channels.shape)
+    ends = [getattr(values, end)(axis=(-2, -1)) for end in ("min", "max")]
+    ends = [delayed(np.broadcast_to)(end, channels.shape[:-2]) for end in ends]
+    return lambda places: delayed(_cut_map)(maps[places], ends, places[:-2])
 
 
 def _cut_map(values: NDArray[Any], ends: Any, planes: tuple[slice, ...]) -> Levels:
     return Levels(values, (ends[0][planes], ends[1][planes]))
 
 
-def _blocks(
-    channels: da.Array, cut: _Cut, shared: Any, pipeline: Pipeline, full: Any, in_colour: bool, alpha: Any, rules: Any
-) -> list[Any]:
-    """Every block of the result, nested as da.block takes them."""
-    edges = [[0, *np.cumsum(lengths).tolist()] for lengths in channels.chunks]
-    work = delayed(denoise_block, pure=False)
-
-    def nest(places: tuple[slice, ...]) -> Any:
-        if len(places) < channels.ndim:
-            return [nest((*places, slice(*ends))) for ends in pairwise(edges[len(places)])]
-        wanted = (places[-2], places[-1])
-        read, here = ((*places[:-2], *window) for window in (pipeline.reads(wanted), reads_of_block(pipeline, wanted)))
-        own = rules[places[-3]] if rules else ()
-        block = work(
-            channels[here], cut.at(read), shared, wanted, white=full, in_colour=in_colour, alpha=alpha, rules=own
-        )
-        shape = tuple(place.stop - place.start for place in places)
-        return da.from_delayed(block, shape, channels.dtype)
-
-    found: list[Any] = nest(())
-    return found
-
-
 def _squares(channels: da.Array, places: Callable[..., list[Places]] = squares) -> list[list[da.Array]]:
     """Of every channel, what stands at these places of it: squares spread over all planes."""
     where = places((*channels.shape[:-3], *channels.shape[-2:]))
     return [[channels[..., c, :, :][place] for place in where] for c in range(channels.shape[-3])]
-
-
-def _rules(channels: da.Array, full: Any) -> list[Any]:
-    """By which hot and dead pixels of every channel are told, delayed: from squares, as in memory."""
-    pixels = int(channels.shape[-2]) * int(channels.shape[-1])
-    return [delayed(rule_of_squares)(own, full, pixels) for own in _squares(channels, places_of_rule)]
 
 
 def _reports(channels: da.Array, noise: str, prior: Any, full: Any, *, in_colour: bool) -> Any:

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from heatprior.border.pixels import WHITES, integer_limits
 from heatprior.errors import ImageFileError
-from heatprior.large.samples import squares_of_channel
+from heatprior.large.blocks import squares_of_channel
 from heatprior.locks import cached_property
 
 METADATA = ("zarr.json", ".zarray", ".zattrs", ".zgroup", ".zmetadata")
