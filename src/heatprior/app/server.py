@@ -79,36 +79,25 @@ def application(folder: Path, token: str, names: frozenset[str], largest: int) -
 def serve(host: str, port: int, largest: int, ready: Callable[[str], None]) -> None:
     """Run until interrupted; `ready` is called with the URL once it can be opened. A signal ends the process here."""
     try:
-        _serve(host, port, largest, ready)
+        with _open_socket(host, port) as server_socket, scratch_folder() as folder:
+            capture_warnings()
+            port, token = server_socket.getsockname()[1], secrets.token_urlsafe(24)
+            app = application(folder, token, host_names(host, port), largest)
+            config = uvicorn.Config(
+                app, log_level="critical", access_log=False, timeout_graceful_shutdown=PATIENCE,
+                server_header=False, proxy_headers=False,
+            )  # fmt: skip
+            for number in (signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)):
+                signal.signal(number, lambda ended, _: sys.exit(128 + ended))  # by the way on which the folder goes
+            Thread(target=warm_up, daemon=True).start()
+            shown = "127.0.0.1" if host in ("0.0.0.0", "::") else host
+            ready(f"http://{f'[{shown}]' if ':' in shown else shown}:{port}/?token={token}")
+            uvicorn.Server(config).run(sockets=[server_socket])
     except SystemExit as ended:
         # Work under way may be inside compiled code, whose threads the interpreter's own end would abort.
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(int(str(ended.code)))
-
-
-def _serve(host: str, port: int, largest: int, ready: Callable[[str], None]) -> None:
-    with _open_socket(host, port) as server_socket, scratch_folder() as folder:
-        capture_warnings()
-        address = server_socket.getsockname()
-        token = secrets.token_urlsafe(24)
-        shown = "127.0.0.1" if host in ("0.0.0.0", "::") else host
-        url = f"http://{f'[{shown}]' if ':' in shown else shown}:{address[1]}/?token={token}"
-        app = application(folder, token, host_names(host, address[1]), largest)
-        config = uvicorn.Config(
-            app, log_level="critical", access_log=False, timeout_graceful_shutdown=PATIENCE,
-            server_header=False, proxy_headers=False,
-        )  # fmt: skip
-        for number in (signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)):
-            signal.signal(number, _end)
-        Thread(target=warm_up, daemon=True).start()
-        ready(url)
-        uvicorn.Server(config).run(sockets=[server_socket])
-
-
-def _end(number: int, _: object) -> None:
-    """Leave by the way on which the temporary folder goes, not at once."""
-    raise SystemExit(128 + number)
 
 
 def _open_socket(host: str, port: int) -> socket.socket:

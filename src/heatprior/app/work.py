@@ -83,10 +83,10 @@ class Choice:
         if self.sigma is None and self.strength <= 1.0 and noise.report.is_none:
             return noisy
         keywords: dict[str, Any] = {"quality": QUICK, "channel_axis": -1 if colour else None, "progress": done}
-        sigma = self._level_of_view(noise, region, colour=colour)
+        sigma = self._level_of_view(noise, region)
         return np.asarray(denoise(noisy, sigma, white=noise.report.white, **keywords), np.float32)
 
-    def _level_of_view(self, noise: FrameNoise, region: Region, *, colour: bool) -> Any:
+    def _level_of_view(self, noise: FrameNoise, region: Region) -> Any:
         """sigma of the reduced region: one number, one for each channel, or a map."""
         if self.sigma is not None:
             return self.sigma * self.strength / region.step
@@ -97,15 +97,9 @@ class Choice:
         whole = noise.is_constant or noise.from_part
         found = noise.levels if whole else noise.report.sigma[rows, columns]
         levels = np.asarray(strengthen(found / white, self.strength)) * (white / region.step)
-        if not whole:
-            return levels
-        return _merge_levels(levels) if colour else float(levels[0])
-
-
-def _merge_levels(levels: FloatArray) -> FloatArray | float:
-    """One level for channels that differ little, whose tables the prior then computes once: half the time of a look."""
-    mean = float(np.sqrt(np.mean(np.square(levels))))
-    return mean if float(np.ptp(levels)) < LITTLE * mean else levels
+        mean = float(np.sqrt(np.mean(np.square(levels))))
+        # Channels that differ little have one level, for which the prior computes its tables once: half the time.
+        return mean if whole and float(np.ptp(levels)) <= LITTLE * mean else levels
 
 
 def parse_number(values: Mapping[str, Any], name: str) -> float | None:

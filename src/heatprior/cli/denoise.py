@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from itertools import chain
@@ -33,7 +33,6 @@ from heatprior.cli.batches import (
     read_sigma,
     report_warning,
     run_jobs,
-    say,
 )
 from heatprior.errors import InvalidInputError
 from heatprior.files import make_folder
@@ -176,9 +175,7 @@ def denoise(
     chosen = None if prior is None else load(prior)
     settings = Settings(kind, quality, chosen, white=white, strength=strength, keep_outliers=keep_outliers)
     request = Request(level, settings, compare, place, volume)
-    for job, attempt in run_jobs(todo, output):
-        with attempt as progress:
-            say(denoise_file(job, progress, request))
+    run_jobs(todo, output, partial(denoise_file, request=request))
 
 
 def _read_noise(noise: str) -> str | NoiseProfile | PoissonGaussian:
@@ -391,13 +388,11 @@ def show_blocks() -> Iterator[Callable[[int, int], None]]:
     from tqdm import tqdm
 
     shape = "{percentage:3.0f} %|{bar}| {n_fmt}/{total_fmt} blocks, {rate_fmt}, {remaining} to go"
-    with ExitStack() as shown:
-        bars: list[Any] = []
+    with tqdm(leave=False, disable=None, unit=" blocks", bar_format=shape) as bar:
 
         def report(done: int, count: int) -> None:
-            if not bars:  # what an earlier run did does not count as speed
-                bar = tqdm(total=count, initial=done, leave=False, disable=None, unit=" blocks", bar_format=shape)
-                bars.append(shown.enter_context(bar))
-            bars[0].update(done - bars[0].n)
+            if not bar.total:  # what an earlier run did does not count as speed
+                bar.total, bar.n, bar.initial, bar.last_print_n = count, done, done, done
+            bar.update(done - bar.n)
 
         yield report

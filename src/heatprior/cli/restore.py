@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from inspect import Parameter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_type_hints
@@ -27,7 +28,6 @@ from heatprior.cli.batches import (
     read_sigma,
     report_warning,
     run_jobs,
-    say,
     spread_options,
 )
 
@@ -104,12 +104,10 @@ def restore_files(request: Request, task: Task, *read: str | None) -> None:
     )  # fmt: skip
     announce_compiling()
     prior = load(request.prior)
-    for job, attempt in run_jobs(todo, request.output):
-        with attempt as progress:
-            say(_restore(job, task, progress, request, sigma=level, prior=prior))
+    run_jobs(todo, request.output, partial(_restore, task=task, request=request, sigma=level, prior=prior))
 
 
-def _restore(job: Job, task: Task, progress: Progress, request: Request, **options: Any) -> str:
+def _restore(job: Job, progress: Progress, *, task: Task, request: Request, **options: Any) -> str:
     """Read, restore and write one image; returns a line that says what was done."""
     from heatprior.images import check_writable, read_image, write_image
 
