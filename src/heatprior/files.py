@@ -84,8 +84,12 @@ def replacing(path: Path) -> Iterator[Path]:
     If it fails, what was written goes and what stood at `path` stays.
     """
     with explain_write_errors(path, "; choose another place"):
-        folder, handle = _begin(path)
+        folder = working_folder(path)
+        handle = claim(folder) if LOCKS else None
+        if handle is None:  # someone writes the same file now, the name is not ours, or there are no locks here
+            folder = Path(tempfile.mkdtemp(prefix=f"{folder.name}-", dir=path.parent))
         try:
+            (folder / path.name).unlink(missing_ok=True)  # which a killed process may have left
             yield folder / path.name
             (folder / path.name).replace(path)
         finally:
@@ -177,16 +181,6 @@ def release(folder: Path, handle: int) -> None:
 
 def _holds_only(folder: Path, path: Path) -> bool:
     return list(folder.iterdir()) == [path]
-
-
-def _begin(path: Path) -> tuple[Path, int | None]:
-    """A folder of our own for `path`, without a file of that name in it, and the handle that holds its lock, if any."""
-    folder = working_folder(path)
-    handle = claim(folder) if LOCKS else None
-    if handle is None:  # someone writes the same file now, the name is not ours, or there are no locks here
-        return Path(tempfile.mkdtemp(prefix=f"{folder.name}-", dir=path.parent)), None
-    (folder / path.name).unlink(missing_ok=True)
-    return folder, handle
 
 
 def _end(folder: Path, handle: int | None, name: str) -> None:

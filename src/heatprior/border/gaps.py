@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from copy import copy
 from typing import Any
 
@@ -81,7 +81,8 @@ def fill_missing(image: FloatArray, scales: int | None = None) -> None:
     if scales == 0:
         _spread(image)
         return
-    coarse = _mean_of_valid(image)
+    even = np.pad(image, [(0, length % 2) for length in image.shape], constant_values=np.nan)
+    coarse = _mean_of_known([even[i::2, j::2] for i in (0, 1) for j in (0, 1)])
     if coarse.size > 1 or scales is not None:
         fill_missing(coarse, None if scales is None else scales - 1)
     else:
@@ -112,30 +113,20 @@ def with_all_or_no_channel_missing(channels: NDArray[Any], *, whole: bool = True
 
 def _spread(image: FloatArray) -> None:
     """Continue what is known by some pixels, each the mean of what its neighbours know, and put 0 beyond."""
+    height, width = image.shape
     for _ in range(SPREADS):
         padded = np.pad(image, 1, constant_values=np.nan)
-        total, count = np.zeros_like(image), np.zeros_like(image)
-        for i in range(3):
-            for j in range(3):
-                part = padded[i : i + image.shape[0], j : j + image.shape[1]]
-                valid = ~np.isnan(part)
-                total += np.where(valid, part, 0.0)
-                count += valid
-        unknown = np.isnan(image) & (count > 0)
-        image[unknown] = total[unknown] / count[unknown]
+        means = _mean_of_known([padded[i : i + height, j : j + width] for i in range(3) for j in range(3)])
+        np.copyto(image, means, where=np.isnan(image))
     np.copyto(image, 0.0, where=np.isnan(image))
 
 
-def _mean_of_valid(image: FloatArray) -> FloatArray:
-    """The means of squares of 2×2 pixels, NaN where all are missing."""
-    height, width = (-(-length // 2) for length in image.shape)
-    total = np.zeros((height, width), image.dtype)
-    count = np.zeros((height, width), image.dtype)
-    for i in (0, 1):
-        for j in (0, 1):
-            part = image[i::2, j::2]
-            valid = ~np.isnan(part)
-            total[: len(part), : part.shape[1]] += np.where(valid, part, 0.0)
-            count[: len(part), : part.shape[1]] += valid
+def _mean_of_known(parts: Sequence[FloatArray]) -> FloatArray:
+    """The means of arrays (H, W) where they are known, NaN where none is."""
+    total, count = np.zeros_like(parts[0]), np.zeros_like(parts[0])
+    for part in parts:
+        known = ~np.isnan(part)
+        total += np.where(known, part, 0.0)
+        count += known
     with np.errstate(invalid="ignore"):
         return np.asarray(total / count)

@@ -67,7 +67,12 @@ def unwrap(image: Any, channel_axis: ChannelAxis = None) -> Held:
         if not hasattr(image, "dims") or not hasattr(image, "data") or hasattr(image, "data_vars"):
             raise InvalidInputError(f"the image is a {type(image).__name__} of xarray; give one DataArray of it")
         inner = unwrap(image.data, channel_axis)
-        return inner._replace(wrap=lambda result: _label(inner.wrap(result), image))
+
+        def label(result: Any) -> Any:  # unless it has another size: its coordinates would be wrong
+            again = inner.wrap(result)
+            return image.copy(data=again) if again.shape == image.shape else again
+
+        return inner._replace(wrap=label)
     if _comes_from(image, "PIL"):
         return _unwrap_picture(image, channel_axis)
     if _comes_from(image, "torch"):
@@ -81,11 +86,6 @@ def unwrap(image: Any, channel_axis: ChannelAxis = None) -> Held:
             raise InvalidInputError("the image is a list whose rows differ in length; make them equal") from error
     narrow = _in_known_type(image)
     return Held(narrow, channel_axis, None if narrow is image else image.dtype, lambda result: result)
-
-
-def _label(result: Any, image: Any) -> Any:
-    """The result as an array of xarray, unless it has another size: its coordinates would be wrong."""
-    return image.copy(data=result) if result.shape == image.shape else result
 
 
 def _comes_from(image: object, package: str) -> bool:
@@ -109,10 +109,8 @@ def _unwrap_picture(image: Any, channel_axis: ChannelAxis) -> Held:
     if image.mode not in PILLOW_MODES:
         raise InvalidInputError(f"the picture is of mode {image.mode!r}; convert it, as by image.convert('RGB')")
     pixels = np.asarray(image)
-    if channel_axis is None and pixels.ndim == 3:
-        channel_axis = -1
-    make = sys.modules["PIL.Image"].fromarray
-    return Held(pixels, channel_axis, None, make)
+    axis = -1 if channel_axis is None and pixels.ndim == 3 else channel_axis
+    return Held(pixels, axis, None, sys.modules["PIL.Image"].fromarray)
 
 
 def _unwrap_tensor(image: Any, channel_axis: ChannelAxis) -> Held:
@@ -121,9 +119,7 @@ def _unwrap_tensor(image: Any, channel_axis: ChannelAxis) -> Held:
             f"the image is a tensor on {image.device}; give image.cpu(), or take a module of heatprior.torch"
         )
     array = image.detach().numpy()
-    narrow = _in_known_type(array)
-    make = sys.modules["torch"].from_numpy
-    return Held(narrow, channel_axis, None if narrow is array else array.dtype, make)
+    return unwrap(array, channel_axis)._replace(wrap=sys.modules["torch"].from_numpy)
 
 
 def _unwrap_masked(image: np.ma.MaskedArray[Any, Any], channel_axis: ChannelAxis) -> Held:
@@ -193,15 +189,10 @@ def check_white(white: float, pixels: NDArray[Any]) -> float:
     if not (isinstance(white, int | float | np.integer | np.floating) and 0 < white < np.inf):
         raise InvalidInputError(f"white is {white!r}; expected the positive value that stands for full scale")
     largest = max(abs(end) for end in _extremes(pixels))
-    if 0 < LARGEST_GREY * largest < white:  # float32 has no noise of so little a part
-        raise InvalidInputError(
-            f"the image has values up to {largest:g} but full scale (white) is {white:g}; give the right full scale"
-        )
-    if largest > LARGEST_GREY * white:
-        raise InvalidInputError(
-            f"the image has values up to {largest:g} but full scale (white) is {white:g}; set values that stand "
-            "for missing pixels to NaN, or give the right full scale"
-        )
+    too_large = largest > LARGEST_GREY * white
+    if too_large or 0 < LARGEST_GREY * largest < white:  # float32 has no noise of so little a part
+        remedy = "set values that stand for missing pixels to NaN, or " * too_large + "give the right full scale"
+        raise InvalidInputError(f"the image has values up to {largest:g} but full scale (white) is {white:g}; {remedy}")
     return float(white)
 
 

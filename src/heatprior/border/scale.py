@@ -54,8 +54,10 @@ def scale_of_squares(found: Groups, by_type: float, given: float = 0.0) -> float
     It does not depend on the noise level `given`, unless that is beyond all that there is to see: then it may be in
     other units.
     """
-    looked_at = [own[k] for own in without_alpha(found) for k in choose_squares(own)]
-    largest = max((_largest(square) for own in found for square in own), default=0.0)
+    opaque = found[:3] if len(found) == 4 and is_transparency(np.concatenate([s.ravel() for s in found[3]])) else found
+    looked_at = [own[k] for own in opaque for k in choose_squares(own)]
+    every = (square for own in found for square in own)
+    largest = max((float(np.abs(s).max(initial=0, where=np.isfinite(s))) for s in every), default=0.0)
     spread = _range(looked_at)
     if spread == 0.0:
         return max(by_type, largest)
@@ -74,11 +76,6 @@ def squares_of(channels: NDArray[Any]) -> list[list[NDArray[Any]]]:
     """Of every channel (..., C, H, W), squares spread over all planes of it."""
     places = squares((*channels.shape[:-3], *channels.shape[-2:]))
     return [[plane_of(channels[..., c, :, :][place]) for place in places] for c in range(channels.shape[-3])]
-
-
-def without_alpha(found: Groups) -> Groups:
-    """All but the last of four channels if that is transparency."""
-    return found[:3] if len(found) == 4 and is_transparency(np.concatenate([s.ravel() for s in found[3]])) else found
 
 
 def squares(shape: Sequence[int]) -> list[Places]:
@@ -126,11 +123,6 @@ def _shows_something(square: NDArray[Any]) -> bool:
         return bool(square.min() < square.max())
     valid = np.isfinite(square)
     return bool(valid.mean() > 1.0 - MOST_MISSING and np.ptp(square[valid]) > 0)
-
-
-def _largest(values: NDArray[Any]) -> float:
-    """The largest absolute value of those that are finite."""
-    return float(np.abs(values).max(initial=0, where=np.isfinite(values)))
 
 
 def _range(found: Sequence[NDArray[Any]]) -> float:

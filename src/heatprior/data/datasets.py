@@ -90,9 +90,9 @@ class PatchSource:
         self.images = len(usable)
         common = np.dtype(np.float32)
         if all(image.dtype.kind != "f" for image in usable):
-            common = max((image.dtype.newbyteorder("=") for image in usable), key=lambda dtype: dtype.itemsize)
+            common = np.result_type(*(image.dtype.newbyteorder("=") for image in usable))
         self._scale = _full_scale(common)
-        self._buffer = np.concatenate([_convert(image, common).ravel() for image in usable])
+        self._buffer = np.concatenate([_widen(image, common).ravel() for image in usable])
         heights, widths = np.array([image.shape for image in usable], dtype=np.int64).T
         self._widths = widths
         self._begins = np.concatenate([[0], np.cumsum(heights * widths)[:-1]])
@@ -145,7 +145,7 @@ def _check_range(image: NDArray[Any], name: str, sigma: float) -> None:
         raise InvalidInputError(f"{name} is of type {image.dtype}; expected uint8, uint16, or floats in [0, 1]")
 
 
-def _convert(image: NDArray[Any], common: np.dtype[Any]) -> NDArray[Any]:
+def _widen(image: NDArray[Any], common: np.dtype[Any]) -> NDArray[Any]:
     if common.kind == "f":
         return scaled_by_type(image)
     widened = image.astype(common, copy=False)
