@@ -283,10 +283,7 @@ def _error_image(image: ImageFile) -> ImageFile:
     """An empty float image of the same size, of no particular format: missing pixels are NaN."""
     import numpy as np
 
-    pixels = np.empty(image.pixels.shape, np.float32)
-    return replace(
-        image, path=image.path.with_suffix(""), pixels=pixels, others=None, native=None, missing=None, sigma=None
-    )
+    return replace(image.enlarge(1), pixels=np.empty(image.pixels.shape, np.float32), others=None)
 
 
 def _describe_rest(result: Result, request: Request, *, from_file: bool) -> str:

@@ -119,10 +119,7 @@ def _is_plain(image: ImageFile, others: int) -> bool:
 def format_of(path: Path) -> Format | None:
     """The format that the suffix of `path` names, or None."""
     name = path.name.lower()
-    for kind in FORMATS:
-        if any(name.endswith(suffix) and name != suffix for suffix in kind.suffixes):
-            return kind
-    return None
+    return next((kind for kind in FORMATS if name.endswith(kind.suffixes) and name not in kind.suffixes), None)
 
 
 def check_signature(path: Path, kind: Format) -> None:
@@ -192,10 +189,8 @@ def to_grey(pixels: NDArray[Any]) -> NDArray[Any]:
     if pixels.dtype.kind != "f" and pixels.dtype not in (np.dtype("u1"), np.dtype("u2"), np.dtype(">u2")):
         raise ImageFileError(f"pixels of type {pixels.dtype} have no known scale; expected uint8, uint16 or float")
     native = pixels.astype(pixels.dtype.newbyteorder("="), copy=False)
-    if native.ndim == 2:
-        return native
-    if native.shape[2] <= 2:
-        return native[..., 0]
+    if native.ndim == 2 or native.shape[2] <= 2:
+        return native if native.ndim == 2 else native[..., 0]
     grey = np.empty(native.shape[:2], native.dtype)
     for top in range(0, len(native), ROWS):
         rows = native[top : top + ROWS, :, :3]
@@ -220,7 +215,10 @@ def write_image(path: Path, pixels: NDArray[Any], *, like: ImageFile) -> None:
             f"the pixels are {pixels.dtype} {pixels.shape}; expected {like.pixels.dtype} {like.pixels.shape}"
         )
     own = kind is format_of(like.path)
-    expected = written = _round(pixels, like)
+    if pixels.dtype != like.pixels.dtype:  # computed as floats, because some were missing
+        limits = np.iinfo(like.pixels.dtype)
+        pixels = np.rint(np.clip(np.nan_to_num(pixels), limits.min, limits.max)).astype(like.pixels.dtype)
+    expected = written = pixels
     if like.missing is not None:
         whole = like.missing.put_back(written)
         expected = like.missing.blank(whole)
@@ -254,24 +252,15 @@ def _explain_write_errors(path: Path, kind: Format) -> Iterator[None]:
     with silence_decoders():
         try:
             yield
-        except (HeatpriorError, OSError, MemoryError) as error:
-            if isinstance(error, ImageFileError):
-                raise OutputFileError(f"cannot write {path}: {error}") from error
+        except ImageFileError as error:
+            raise OutputFileError(f"cannot write {path}: {error}") from error
+        except (HeatpriorError, OSError, MemoryError):
             raise
         except Exception as error:
             why = " ".join(str(error).partition("Traceback (most recent")[0].split())[:200]
             raise OutputFileError(
                 f"cannot write {path}: {kind.name} does not take it ({type(error).__name__}: {why}); choose .npy"
             ) from error
-
-
-def _round(pixels: NDArray[Any], like: ImageFile) -> NDArray[Any]:
-    """Round pixels that were computed as floats, because some were missing, to the type of the file."""
-    if pixels.dtype == like.pixels.dtype:
-        return pixels
-    limits = np.iinfo(like.pixels.dtype)
-    whole: NDArray[Any] = np.rint(np.clip(np.nan_to_num(pixels), limits.min, limits.max)).astype(like.pixels.dtype)
-    return whole
 
 
 def check_written(path: Path, name: Path, kind: Format, pixels: NDArray[Any], like: ImageFile) -> None:

@@ -44,7 +44,7 @@ def read(path: Path) -> ImageFile:
         raise ImageFileError("it holds no pixels, or pixels of floats; give a DICOM with a picture")
     if kind not in GREY + COLOUR:
         raise ImageFileError(f"it holds no picture that is grey or RGB (its kind is {kind}); convert it")
-    bits, used = int(about.BitsAllocated), int(about.BitsStored)
+    bits, used, colour = int(about.BitsAllocated), int(about.BitsStored), kind in COLOUR
     if bits not in (8, 16, 32) or not 0 < used <= bits:
         raise ImageFileError(f"it has {bits} bits per pixel, {used} used; expected 8, 16 or 32")
     dtype = np.dtype(f"{'i' if about.PixelRepresentation else 'u'}{bits // 8}")
@@ -55,22 +55,19 @@ def read(path: Path) -> ImageFile:
         declared = declared * 2 // 3
     check_size(declared, path.stat().st_size, *([1] if plain else []))
     stored = _decode(about)
-    colour = kind in COLOUR
     if stored.dtype != dtype:
         raise ImageFileError(f"its pixels are {stored.dtype} where {dtype} was declared; convert it")
     if colour and dtype.kind != "u":
         raise ImageFileError(f"its colours are {dtype}; expected numbers without a sign: convert it")
-    if colour:
-        scale = Scale.of(dtype)
-        if kind != "RGB" and not syntax.is_compressed:  # which decoders give as RGB
-            stored = np.asarray(pydicom.pixels.convert_color_space(stored, kind, "RGB"))
-    else:
+    scale, nodata = Scale.of(dtype), None
+    if colour and kind != "RGB" and not syntax.is_compressed:  # which decoders give as RGB
+        stored = np.asarray(pydicom.pixels.convert_color_space(stored, kind, "RGB"))
+    if not colour:
         scale = Scale.of(dtype, _number(about, "RescaleSlope", 1.0), _number(about, "RescaleIntercept", 0.0), used)
         stored = np.clip(stored, scale.low, scale.high)  # bits beyond the used ones once held overlays
-    padding = None if colour else about.get("PixelPaddingValue")
-    pixels, missing = find_missing(
-        np.ascontiguousarray(scale.values(stored)), None if padding is None else scale.number(float(padding))
-    )
+        padding = about.get("PixelPaddingValue")
+        nodata = None if padding is None else scale.number(float(padding))
+    pixels, missing = find_missing(np.ascontiguousarray(scale.values(stored)), nodata)
     return ImageFile(path, pixels, colour, None, native=Origin(path.resolve(), scale), missing=missing)
 
 

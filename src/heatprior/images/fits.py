@@ -51,8 +51,8 @@ def read(path: Path) -> ImageFile:
         check_size(math.prod(_sides(header)) * scale.dtype.itemsize, path.stat().st_size, expansion=1)
         stored = np.asarray(parts[number].data)
         blank = header.get("BLANK") if scale.dtype.kind != "f" else None
-    values = np.ascontiguousarray(scale.values(stored))
-    pixels, missing = find_missing(values, None if blank is None else scale.number(float(blank)))
+    nodata = None if blank is None else scale.number(float(blank))
+    pixels, missing = find_missing(np.ascontiguousarray(scale.values(stored)), nodata)
     return ImageFile(path, pixels, False, native=Origin(path.resolve(), number, scale), missing=missing, sigma=errors)
 
 

@@ -88,13 +88,13 @@ class ImageFile:
 
     def depth_axis(self, name: str) -> int:
         """The axis of depth (Z) or of time (T); of "ANY", depth if the file has it, or else time, or its one axis."""
-        count = self.pixels.ndim - (3 if self.colour else 2)
+        count = len(self.stack)
         names = self.stack_axes if len(self.stack_axes) == count else "Q" * count
         if count == 0:
             raise InvalidInputError("it is a single image, not a stack of slices; denoise it as an image")
-        wanted = next((one for one in ("ZT" if name == "ANY" else name) if one in names), None)
-        if wanted is not None:
-            return names.index(wanted)
+        for wanted in "ZT" if name == "ANY" else name:
+            if wanted in names:
+                return names.index(wanted)
         if set(names) <= {"Q", "I"} and count == 1:  # which nobody has named
             return 0
         known = ", ".join({"Z": "depth", "T": "time", "C": "channels"}.get(one, "unknown") for one in names)
@@ -192,14 +192,11 @@ def check_type(dtype: np.dtype[Any]) -> None:
 def find_missing(pixels: NDArray[Any], nodata: float | None = None) -> tuple[NDArray[Any], Missing | None]:
     """`pixels`, with NaN for missing ones if they are floats, and the `Missing` that undoes it, or None."""
     marker = _as_pixel(nodata, pixels.dtype)
-    mask = None
     with np.errstate(invalid="ignore"):
-        if not np.isfinite([pixels.min(), pixels.max()]).all():  # which takes no mask
-            mask = np.isinf(pixels)
+        mask = None if np.isfinite([pixels.min(), pixels.max()]).all() else np.isinf(pixels)  # most need no mask
     if marker is not None:
-        marked = pixels == marker
-        mask = marked if mask is None else mask | marked
-    if mask is None or (marker is None and not mask.any()):
+        mask = (pixels == marker) | (np.False_ if mask is None else mask)
+    elif mask is None or not mask.any():
         return pixels, None
     missing = Missing(mask, pixels[mask], marker)
     return missing.blank(pixels), missing

@@ -51,14 +51,13 @@ def write(path: Path, pixels: NDArray[Any], like: ImageFile) -> NDArray[Any]:
     """Write `pixels` under the header of the file that `like` came from, or under a plain one."""
     import nibabel  # noqa: PLC0415 (an extra, and slow to import)
 
+    scale: Scale
     if like.native is not None:
-        origin: Origin = like.native
-        scale = origin.scale
+        before, after, scale = like.native
         stored = scale.encode(pixels)
-        content = origin.before + np.ascontiguousarray(stored).tobytes() + origin.after
+        content = before + stored.tobytes() + after
     else:
-        scale = Scale.of(pixels.dtype)
-        stored = pixels
+        scale, stored = Scale.of(pixels.dtype), pixels
         content = nibabel.Nifti1Image(pixels.T, np.eye(4)).to_bytes()
     path.write_bytes(gzip.compress(content, 6, mtime=0) if path.suffix.lower() == ".gz" else content)
     return scale.read_back(stored, like.missing)
