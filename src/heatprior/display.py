@@ -49,12 +49,13 @@ def _in_short(value: object) -> str:
 
 def describe_prior(prior: Any, parts: str) -> str:
     """`<Kind 'name': its parts, how many parameters>`."""
-    name = f" {_printable(prior.card['name'])!r}" if prior.card.get("name") else ""
+    name = f" {as_printable(prior.card['name'])[:LONGEST]!r}" if prior.card.get("name") else ""
     return f"<{type(prior).__name__}{name}: {parts}, {prior.parameters:,} parameters>"
 
 
-def _printable(name: object) -> str:
-    return "".join(letter if letter.isprintable() else " " for letter in str(name)[:LONGEST])
+def as_printable(value: object) -> str:
+    """Text from a file of unknown origin, without what would move the cursor of a terminal."""
+    return "".join(letter if letter.isprintable() else " " for letter in str(value))
 
 
 def as_html(line: str, picture: NDArray[Any] | None = None, enlarged: int = 1) -> str:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import Annotated
 
 import typer
 
 from heatprior.cli.batches import Replace, check_named, show_progress
+from heatprior.display import as_printable
 from heatprior.errors import InvalidInputError
 from heatprior.pictures import SUFFIXES as PICTURES
-
-if TYPE_CHECKING:
-    from heatprior.priors.protocol import ImagePrior
 
 EXAMPLES = {
     "show": """\b
@@ -74,13 +72,8 @@ def show(
     facts = loaded.facts()
     KINDS[loaded.kind].drawing()(loaded, output, filters)
     for name, value in facts.items():
-        typer.echo(f"{_printable(name):<12}{_printable(value)}")
+        typer.echo(f"{as_printable(name):<12}{as_printable(value)}")
     typer.echo(f"wrote {output}")
-
-
-def _printable(value: object) -> str:
-    """Text from a file of unknown origin, without what would move the cursor of a terminal."""
-    return "".join(letter if letter.isprintable() else " " for letter in str(value))
 
 
 def sample(
@@ -123,7 +116,7 @@ def sample(
     suffix = output.suffix.lower()
     if suffix in PICTURES and count is not None and count > MOST_DRAWN:
         raise InvalidInputError(f"{count} patches do not fit in a picture; at most {MOST_DRAWN}, or write them to .npy")
-    shape = _shape(size or SIZE)
+    shape: tuple[int, ...] = _shape(size or SIZE)
     check_named((output, [*PICTURES, ".npy"]), prior=prior, force=force)
     loaded = load(prior)
     if loaded.patch_shape and size is not None:
@@ -131,16 +124,12 @@ def sample(
             f"{prior} describes patches; leave out --size, or take a prior of images, wavelet-density"
         )
     what, count = ("patches", count or PATCHES) if loaded.patch_shape else ("images", count or IMAGES)
+    shape = loaded.patch_shape or shape
     draws = []
     with show_progress(1) as progress:
         for number, noise in enumerate(sigma):
-            rng = np.random.default_rng(seed)
-            if loaded.patch_shape:
-                shape = (loaded.patch_shape[0], loaded.patch_shape[1])
-                draws.append(loaded.sample(count, noise, rng=rng))
-            else:
-                part = part_of(progress, number, len(sigma))
-                draws.append(cast("ImagePrior", loaded).sample(count, noise, rng=rng, shape=shape, progress=part))
+            part = {} if loaded.patch_shape else {"shape": shape, "progress": part_of(progress, number, len(sigma))}
+            draws.append(loaded.sample(count, noise, rng=np.random.default_rng(seed), **part))
             progress((number + 1) / len(sigma))
     patches = np.array([drawn.reshape(count, *shape) for drawn in draws], np.float32)
     if suffix == ".npy":

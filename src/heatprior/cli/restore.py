@@ -152,14 +152,10 @@ def deblur(
 
     Pixels beyond the edges are treated as unknown. Results keep the type, units and metadata of the images.
     """
-    spread = _point_spread(kernel, gaussian, motion)
+    import heatprior
 
-    def restore(values: Any, **options: Any) -> Any:
-        import heatprior
-
-        return heatprior.restore(values, heatprior.operators.Blur(spread), **options)
-
-    restore_files(request, Task("deblur", "sharpened", restore), kernel)
+    operator = heatprior.operators.Blur(_point_spread(kernel, gaussian, motion))
+    restore_files(request, Task("deblur", "sharpened", partial(heatprior.restore, operator=operator)), kernel)
 
 
 def _point_spread(kernel: str | None, gaussian: float | None, motion: str | None) -> FloatArray:
@@ -178,9 +174,8 @@ def _point_spread(kernel: str | None, gaussian: float | None, motion: str | None
         return np.asarray(values / values.sum())
     if gaussian is not None:
         return gaussian_kernel(gaussian)
-    parts = str(motion).split(",")
     try:
-        length, degrees = (float(part) for part in parts)
+        length, degrees = map(float, str(motion).split(","))
     except ValueError:
         raise typer.BadParameter(f"--motion is {motion!r}; expected a length and an angle, such as 15,30") from None
     return motion_kernel(length, degrees)
@@ -202,11 +197,7 @@ def inpaint(
     from heatprior.restoration.restore import fill_in
 
     spoilt = None if mask is None else _read_mask(Path(mask))
-
-    def restore(values: Any, **options: Any) -> Any:
-        return fill_in(values, spoilt, **options)
-
-    restore_files(request, Task("inpaint", "filled", restore), mask)
+    restore_files(request, Task("inpaint", "filled", partial(fill_in, spoilt=spoilt)), mask)
 
 
 def _read_mask(path: Path) -> NDArray[Any]:
@@ -242,8 +233,4 @@ def upscale(
     from heatprior.restoration.operators.convolution import gaussian_kernel
 
     operator = heatprior.operators.Downsample(factor, "bicubic" if gaussian is None else gaussian_kernel(gaussian))
-
-    def restore(values: Any, **options: Any) -> Any:
-        return heatprior.restore(values, operator, **options)
-
-    restore_files(request, Task("upscale", "enlarged", restore, factor))
+    restore_files(request, Task("upscale", "enlarged", partial(heatprior.restore, operator=operator), factor))

@@ -20,7 +20,6 @@ from heatprior.border.pixels import as_channels, as_noise_level, as_pixels, in_u
 from heatprior.border.scale import Groups, Places, join_squares, plane_of, scale_of_squares, squares
 from heatprior.errors import InvalidInputError
 from heatprior.kernels.threads import limit_threads
-from heatprior.noise.channel_noise import ChannelNoise
 from heatprior.noise.defects import REACH, Rule, find_isolated
 from heatprior.noise.estimation import NoiseReport, estimate_noise
 from heatprior.noise_value import Noise
@@ -55,15 +54,11 @@ def noise_of_squares(
         if (joined := join_squares(own)) is None:
             raise InvalidInputError("squares spread over the image hold one value each, or nothing; give sigma")
         report = estimate_noise(joined, noise, prior=prior, channel_axis=0, white=white)
-        reports += [_at_one_level(report, channel) for channel in report.channels]
+        for channel in report.channels:
+            level = channel.level.sigma
+            alone = (replace(channel, sigma=level, local=None),)
+            reports.append(replace(report, sigma=np.full((1, 1), level * report.white), channels=alone))
     return reports
-
-
-def _at_one_level(report: NoiseReport, channel: ChannelNoise) -> NoiseReport:
-    """What was found of one channel of a report, at one level."""
-    level = channel.level.sigma
-    alone = (replace(channel, sigma=level, local=None),)
-    return replace(report, sigma=np.full((1, 1), level * report.white), channels=alone)
 
 
 def full_scale_of_squares(found: Groups, given: NDArray[Any] | None, by_type: float) -> float:
@@ -93,18 +88,12 @@ class Levels:
 
     def noises(self, shape: tuple[int, ...], white: float) -> dict[Index, Noise]:
         """Of every channel of a block (..., channels, h, w), grey levels being 0 to 1."""
-        sigma = np.asarray(self.sigma)
-        is_map = self.ends is not None
-        values = np.broadcast_to(sigma, (*shape[:-2], *sigma.shape[-2:]) if sigma.ndim >= 2 else (*shape[:-2], 1, 1))
-        return {
-            place: noise_of_levels(
-                values[place],
-                white,
-                is_map=is_map,
-                ends=None if self.ends is None else (float(self.ends[0][place]), float(self.ends[1][place])),
-            )
-            for place in np.ndindex(shape[:-2])
-        }
+        sigma, noises = np.asarray(self.sigma), {}
+        values = np.broadcast_to(sigma, (*shape[:-2], *(sigma.shape[-2:] if sigma.ndim >= 2 else (1, 1))))
+        for place in np.ndindex(shape[:-2]):
+            ends = None if self.ends is None else (float(self.ends[0][place]), float(self.ends[1][place]))
+            noises[place] = noise_of_levels(values[place], white, is_map=ends is not None, ends=ends)
+        return noises
 
 
 def reads_of_block(pipeline: Pipeline, wanted: Window) -> Window:
