@@ -44,7 +44,7 @@ def steps_of_jobs(names):
     ticket, jobs = turns.take(lambda: False), []
     for name in names:
         jobs.append(LongJob(partial(work, name), turns, str).start())
-        while turns.waiting < len(jobs):
+        while len(turns._line) <= len(jobs):  # the first has its turn
             time.sleep(0.01)
     turns.give(ticket)
     for job in jobs:

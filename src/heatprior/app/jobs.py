@@ -14,8 +14,9 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from functools import partial
-from threading import Condition, Event, Thread, local
+from threading import Condition, Event, Thread
 from typing import Any, NamedTuple
 
 from heatprior.errors import HeatpriorError
@@ -68,12 +69,6 @@ class Turns:
         """Whether the holder has had its time while another job waits."""
         with self._changed:
             return time.monotonic() - self._since > SLICE and len(self._line) > 1
-
-    @property
-    def waiting(self) -> int:
-        """How many wait."""
-        with self._changed:
-            return len(self._line[1:])
 
     def wake(self) -> None:
         """Let those that wait see that they are cancelled."""
@@ -217,11 +212,7 @@ def end_all(jobs: list[LongJob], seconds: float = 5.0) -> None:
             job.wait(max(0.0, limit - time.monotonic()))
 
 
-class _Recorder(local):
-    lines: list[str] | None = None
-
-
-_recorder = _Recorder()
+_heard: ContextVar[list[str] | None] = ContextVar("heard", default=None)  # the warnings of this thread
 
 
 def capture_warnings() -> None:
@@ -233,17 +224,18 @@ def capture_warnings() -> None:
 @contextmanager
 def collect_warnings() -> Iterator[list[str]]:
     """Collect the warnings of this thread inside the block, each once and in one line."""
-    before, _recorder.lines = _recorder.lines, []
+    lines: list[str] = []
+    token = _heard.set(lines)
     try:
-        yield _recorder.lines
+        yield lines
     finally:
-        _recorder.lines = before
+        _heard.reset(token)
 
 
 def _record(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:  # noqa: ARG001
     if not issubclass(category, UserWarning):
         sys.stderr.write(f"heatprior: warning: {message}\n")
         return
-    line = " ".join(str(message).split())
-    if _recorder.lines is not None and line not in _recorder.lines:
-        _recorder.lines.append(line)
+    line, lines = " ".join(str(message).split()), _heard.get()
+    if lines is not None and line not in lines:
+        lines.append(line)

@@ -68,7 +68,10 @@ def render(picture: OpenedPicture, wanted: ViewRequest, pace: Pace, is_old: Call
     if wanted.layer not in LAYERS:
         raise InvalidInputError(f"{wanted.layer[:40]!r} is no layer; expected {', '.join(LAYERS)}")
     if wanted.layer == "noise":
-        return _render_map(_noise_levels(picture, wanted), wanted.region)
+        noise = picture.noise.get((wanted.frame, wanted.choice.noise))
+        if noise is None or noise.from_part:
+            raise InvalidInputError("the noise map is not known yet; wait until the noise is estimated")
+        return _render_map(picture.level_map(noise), wanted.region)
     if wanted.layer == "error":
         return _render_map(picture.error_map(wanted.frame, wanted.result or ""), wanted.region)
     black, white = picture.ends(wanted.frame)
@@ -112,13 +115,6 @@ def _get_denoised(
         clean = look_quickly(picture, wanted.frame, region, wanted.choice, pace, give_way)
         picture.last_look = (key, clean)
     return region, picture.last_look[1]
-
-
-def _noise_levels(picture: OpenedPicture, wanted: ViewRequest) -> FloatArray:
-    noise = picture.noise.get((wanted.frame, wanted.choice.noise))
-    if noise is None or noise.from_part:
-        raise InvalidInputError("the noise map is not known yet; wait until the noise is estimated")
-    return picture.level_map(noise)
 
 
 def _render_map(levels: FloatArray, region: Region) -> View:

@@ -41,9 +41,7 @@ REFUSED = 2
 INTERRUPTED = 130
 # What typer raises for wrong usage, ClickException: newer typers hide the click that it comes from.
 ParsingError = cast("type[typer.BadParameter]", typer.BadParameter.__mro__[2])
-# The \b keeps the lines as they are.
-EXAMPLES = """\b
-Examples:
+EXAMPLES = """\
   heatprior denoise noisy.png -o clean.png
   heatprior deblur photo.png -o sharp.png --gaussian 1.6   also inpaint, upscale
   heatprior noise noisy.png          how much noise there is, and where
@@ -118,6 +116,10 @@ def heatprior(
         typer.echo(context.get_help())
 
 
+def _as_epilog(examples: str) -> str:
+    return f"\b\nExamples:\n{examples}"  # the \b keeps the lines as they are
+
+
 @cache
 def application(commands: tuple[str, ...] = tuple(COMMANDS)) -> typer.Typer:
     """The command line with all commands, or with some: a run needs one, and describing the others takes time."""
@@ -129,10 +131,10 @@ def application(commands: tuple[str, ...] = tuple(COMMANDS)) -> typer.Typer:
         add_completion=False,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
-    app.callback(invoke_without_command=True, epilog=EXAMPLES)(heatprior)
+    app.callback(invoke_without_command=True, epilog=_as_epilog(EXAMPLES))(heatprior)
     for name in commands:
         module = import_module(f"heatprior.cli.{COMMANDS[name]}")
-        app.command(epilog=module.EXAMPLES[name], cls=_quicken(TyperCommand))(getattr(module, name))
+        app.command(epilog=_as_epilog(module.EXAMPLES[name]), cls=_quicken(TyperCommand))(getattr(module, name))
     return app
 
 

@@ -8,8 +8,7 @@ import typer
 
 LARGEST_MB = 1000
 EXAMPLES = {
-    "app": """\b
-Examples:
+    "app": """\
   heatprior app                        opens the browser
   heatprior app --no-browser           prints the URL instead
   heatprior app --host 192.168.1.7     for others on the network; anyone with the URL can use it

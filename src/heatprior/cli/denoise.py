@@ -54,8 +54,7 @@ if TYPE_CHECKING:
 KEEP = "+outliers"
 STORE_FILES = ("zarr.json", ".zgroup", ".zarray", ".zattrs")
 EXAMPLES = {
-    "denoise": """\b
-Examples:
+    "denoise": """\
   heatprior denoise photo.jpg                                         estimates the noise; writes photo-denoised.jpg
   heatprior denoise noisy.png -o clean.png --sigma 25
   heatprior denoise stack.tif -o clean.tif --sigma 120 --white 4095   12 bits in a 16-bit file
@@ -154,7 +153,11 @@ def denoise(
         }
         named = str(Path(prior).absolute()) if prior and Path(prior).is_file() else prior  # workers may be elsewhere
         settings = Settings(quality=quality, prior=named, white=white, keep_outliers=keep_outliers)
-        _denoise_store(inputs, output, settings, sigma=sigma, workers=workers, force=bool(force), others=others)
+        for name in (name for name, given in others.items() if given):
+            raise typer.BadParameter(
+                f"{name} needs the whole image, and a zarr store is denoised in blocks; leave it out"
+            )
+        _denoise_store(inputs, output, settings, sigma=sigma, workers=workers, force=bool(force))
         return
     if workers is not None:
         raise typer.BadParameter("--workers is for zarr stores; leave it out")
@@ -324,21 +327,9 @@ def _is_store(inputs: Sequence[Path], output: Path | None) -> bool:
 
 
 def _denoise_store(
-    inputs: Sequence[Path],
-    output: Path,
-    settings: Settings,
-    *,
-    sigma: str | None,
-    workers: str | None,
-    force: bool,
-    others: dict[str, bool],
+    inputs: Sequence[Path], output: Path, settings: Settings, *, sigma: str | None, workers: str | None, force: bool
 ) -> None:
-    """Denoise one store, or one TIFF into a store, block by block; `others` are options for files only."""
-    for name, given in others.items():
-        if given:
-            raise typer.BadParameter(
-                f"{name} needs the whole image, and a zarr store is denoised in blocks; leave it out"
-            )
+    """Denoise one store, or one TIFF into a store, block by block."""
     if len(inputs) != 1:
         raise typer.BadParameter("a zarr store is denoised by itself; give one input")
     try:

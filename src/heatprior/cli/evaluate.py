@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 LEVELS = [15.0, 25.0, 50.0, 100.0]
 GREY_LEVELS = 255.0  # of the literature
 EXAMPLES = {
-    "evaluate": """\b
-Examples:
+    "evaluate": """\
   heatprior evaluate photos                              sigma of 15, 25, 50 and 100 of 255
   heatprior evaluate photos --steps 1 -o photos.json     one step, and all figures as JSON
   heatprior evaluate photos --sigma 10 --limit 5 --prior mine.safetensors

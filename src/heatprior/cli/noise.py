@@ -29,8 +29,7 @@ if TYPE_CHECKING:
     from heatprior.noise.estimation import NoiseReport
 
 EXAMPLES = {
-    "noise": """\b
-Examples:
+    "noise": """\
   heatprior noise photo.png
   heatprior noise photo.png --picture noise.png     see where it is
   heatprior noise scans/*.tif -o noise.json         for other programs

@@ -13,14 +13,12 @@ from heatprior.errors import InvalidInputError
 from heatprior.pictures import SUFFIXES as PICTURES
 
 EXAMPLES = {
-    "show": """\b
-Examples:
+    "show": """\
   heatprior show                    which priors there are
   heatprior show patch7
   heatprior show mine.safetensors --filters 24 -o mine.pdf
 """,
-    "sample": """\b
-Examples:
+    "sample": """\
   heatprior sample -o patches.png
   heatprior sample patch7 --sigma 0 --sigma 0.3 --count 100 --seed 7 -o patches.npy
   heatprior sample mine.safetensors -o mine.pdf

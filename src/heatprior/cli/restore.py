@@ -39,20 +39,17 @@ if TYPE_CHECKING:
     from heatprior.kernels.patches import Progress
 
 EXAMPLES = {
-    "deblur": """\b
-Examples:
+    "deblur": """\
   heatprior deblur photo.png -o sharp.png --gaussian 1.6          slightly out of focus
   heatprior deblur photo.png -o sharp.png --motion 15,30          15 pixels long, 30° up from the right
   heatprior deblur photo.jpg -o sharp.png --kernel psf.tif --sigma 2 --compare
 """,
-    "inpaint": """\b
-Examples:
+    "inpaint": """\
   heatprior inpaint photo.png --mask scratches.png -o whole.png      what is white in the mask is filled in
   heatprior inpaint map.npy -o whole.npy                             NaN, and pixels that the file declares missing
   heatprior inpaint photo.png --mask text.png -o whole.png --sigma 5   and denoises all others
 """,
-    "upscale": """\b
-Examples:
+    "upscale": """\
   heatprior upscale photo.png -o large.png                   twice as wide and high
   heatprior upscale photo.png -o large.png --factor 3 --compare
   heatprior upscale photo.png -o large.png --gaussian 1.2    if the lens was softer than a bicubic reduction

@@ -25,8 +25,7 @@ NOISE = "standard deviation of the noise, grey levels being 0 to 1"
 OF_A_MIXTURE = "train at this level only; for a mixture, the noise of the training images"
 MOST_SKIPPED_SHOWN = 5
 EXAMPLES = {
-    "train": """\b
-Examples:
+    "train": """\
   heatprior train photos -o mine                     7×7 patches of your images
   heatprior train photos -o mine --resume            resume after an interruption
   heatprior train photos -o large --size 15 --steps 10000

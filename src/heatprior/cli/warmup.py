@@ -8,8 +8,7 @@ import typer
 
 SIDE = 96  # pixels of the images that are tried
 EXAMPLES = {
-    "warmup": """\b
-Examples:
+    "warmup": """\
   heatprior warmup        once after an installation, or when an image for containers is built
 """
 }
