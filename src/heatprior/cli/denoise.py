@@ -14,26 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from heatprior.cli.batches import (
-    NOISES,
-    Force,
-    Inputs,
-    Job,
-    Output,
-    OwnPrior,
-    Quality,
-    Sigma,
-    White,
-    announce_compiling,
-    check_white,
-    error_path,
-    hear_library,
-    picture_beside,
-    prepare,
-    read_sigma,
-    report_warning,
-    run_jobs,
-)
+from heatprior.cli import batches
 from heatprior.errors import InvalidInputError
 from heatprior.files import make_folder
 from heatprior.presets import DEFAULT, PRESETS
@@ -71,10 +52,10 @@ EXAMPLES = {
 
 
 def denoise(
-    inputs: Inputs,
+    inputs: batches.Inputs,
     *,
-    output: Output = None,
-    sigma: Sigma = None,
+    output: batches.Output = None,
+    sigma: batches.Sigma = None,
     noise: Annotated[
         str,
         typer.Option(
@@ -96,9 +77,9 @@ def denoise(
     strength: Annotated[
         float, typer.Option(metavar="F", help="Factor on the noise level found: 0.5 keeps more grain, 2 is smoother.")
     ] = 1.0,
-    quality: Quality = DEFAULT,
-    prior: OwnPrior = None,
-    white: White = None,
+    quality: batches.Quality = DEFAULT,
+    prior: batches.OwnPrior = None,
+    white: batches.White = None,
     error: Annotated[
         Path | None,
         typer.Option(
@@ -115,7 +96,7 @@ def denoise(
             "OUT-compare.png.",
         ),
     ] = False,
-    force: Force = None,
+    force: batches.Force = None,
     workers: Annotated[
         str | None,
         typer.Option(
@@ -163,22 +144,22 @@ def denoise(
         raise typer.BadParameter("--workers is for zarr stores; leave it out")
     from heatprior import load
 
-    level = read_sigma(sigma)
+    level = batches.read_sigma(sigma)
     if sigma is not None and noise != "auto":
         raise typer.BadParameter("--sigma says how much noise there is; leave out --sigma, or --noise")
     kind = _read_noise(noise)
     if strength != 1.0 and (sigma is not None or not isinstance(kind, str)):
         raise typer.BadParameter("--strength is for noise that is estimated; leave it out, or give another --sigma")
-    check_white(white)
-    place = None if error is None else partial(error_path, error=error, inputs=inputs, output=output)
-    todo = prepare(
+    batches.check_white(white)
+    place = None if error is None else partial(batches.error_path, error=error, inputs=inputs, output=output)
+    todo = batches.prepare(
         inputs, output, done="denoised", compare=compare, read=(sigma, prior, noise), force=force, beside=place,
     )  # fmt: skip
-    announce_compiling()
+    batches.announce_compiling()
     chosen = None if prior is None else load(prior)
     settings = Settings(kind, quality, chosen, white=white, strength=strength, keep_outliers=keep_outliers)
     request = Request(level, settings, compare, place, volume)
-    run_jobs(todo, output, partial(denoise_file, request=request))
+    batches.run_jobs(todo, output, partial(denoise_file, request=request))
 
 
 def _read_noise(noise: str) -> str | NoiseProfile | PoissonGaussian:
@@ -186,7 +167,7 @@ def _read_noise(noise: str) -> str | NoiseProfile | PoissonGaussian:
     from heatprior.noise.profiles import NoiseProfile
     from heatprior.noise.stabilisation import PoissonGaussian
 
-    if noise in NOISES:
+    if noise in batches.NOISES:
         return noise
     if noise[:1].isdigit() and not Path(noise).exists():
         try:
@@ -195,7 +176,7 @@ def _read_noise(noise: str) -> str | NoiseProfile | PoissonGaussian:
             raise typer.BadParameter(f"--noise is {noise!r}; expected GAIN,READ,BLACK, such as 0.5,3,100") from error
     if not Path(noise).suffix:
         raise typer.BadParameter(
-            f"--noise is {noise!r}; expected {', '.join(NOISES)}, a noise profile (.json), or GAIN,READ,BLACK"
+            f"--noise is {noise!r}; expected {', '.join(batches.NOISES)}, a noise profile (.json), or GAIN,READ,BLACK"
         )
     return NoiseProfile.load(Path(noise))
 
@@ -206,7 +187,7 @@ class Request(NamedTuple):
     sigma: float | NDArray[Any] | None  # None: estimated
     settings: Settings
     compare: bool
-    error: Callable[[Job], Path] | None  # where the errors of an image go, if they are wanted
+    error: Callable[[batches.Job], Path] | None  # where the errors of an image go, if they are wanted
     volume: str | None = None  # the axis along which slices are denoised together, or "any"
 
 
@@ -220,7 +201,7 @@ class Result(NamedTuple):
     predicted: PredictedPsnr | None = None
 
 
-def denoise_file(job: Job, progress: Progress, request: Request) -> str:
+def denoise_file(job: batches.Job, progress: Progress, request: Request) -> str:
     """Read, denoise and write one image; returns a line that says what was done."""
     from heatprior.images import check_writable, read_image, write_image
     from heatprior.restoration.denoising import plan
@@ -231,7 +212,7 @@ def denoise_file(job: Job, progress: Progress, request: Request) -> str:
     check_writable(job.target, image)
     if request.error is not None:
         check_writable(request.error(job), _error_image(image))
-    with hear_library(f"cannot denoise {job.source}") as warned:
+    with batches.hear_library(f"cannot denoise {job.source}") as warned:
         depth = None if request.volume is None else image.depth_axis(request.volume.upper())
         settings = replace(request.settings, channel_axis=image.channel_axis, depth_axis=depth)
         sigma = image.sigma if request.sigma is None and settings.noise == "auto" else request.sigma
@@ -253,12 +234,12 @@ def denoise_file(job: Job, progress: Progress, request: Request) -> str:
         from heatprior.noise.estimation import find_doubts
 
         warned += chain.from_iterable(find_doubts(result.noise, image.values(), image.channel_axis))
-    report_warning(job.source, warned)
+    batches.report_warning(job.source, warned)
     if request.compare:
-        _draw(image, result, None if surprise is None else surprise.p, picture_beside(job.target))
+        _draw(image, result, None if surprise is None else surprise.p, batches.picture_beside(job.target))
     seconds = time.perf_counter() - start
     words = _describe_rest(result, request, from_file=sigma is not request.sigma)
-    beside = f" and {picture_beside(job.target).name}" if request.compare else ""
+    beside = f" and {batches.picture_beside(job.target).name}" if request.compare else ""
     return f"wrote {job.target}{beside}: {image.describe()}, from {job.source}, {seconds:.1f} s{words}"
 
 
@@ -337,10 +318,10 @@ def _denoise_store(
     except ImportError as error:
         raise InvalidInputError(f"zarr stores need {error.name}; pip install 'heatprior[large]'") from error
 
-    level = read_sigma(sigma)
+    level = batches.read_sigma(sigma)
     if not (level is None or isinstance(level, float)):
         raise typer.BadParameter(f"--sigma is {sigma!r}; for a zarr store expected a positive number")
-    announce_compiling()
+    batches.announce_compiling()
     scheduler, processes = _parse_workers(workers)
     start = time.perf_counter()
     with show_blocks() as report:

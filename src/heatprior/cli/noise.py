@@ -9,18 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from heatprior.cli.batches import (
-    NOISES,
-    SOME_FAILED,
-    Replace,
-    White,
-    announce_compiling,
-    check_named,
-    choice,
-    hear_library,
-    report_error,
-    report_warning,
-)
+from heatprior.cli import batches
 from heatprior.pictures import SUFFIXES as PICTURES
 
 if TYPE_CHECKING:
@@ -45,9 +34,9 @@ def noise(
         Path | None, typer.Option("--output", "-o", metavar="JSON", help="Write the results as JSON.")
     ] = None,
     picture: Annotated[Path | None, typer.Option(metavar="PNG", help="Draw the image beside its noise map.")] = None,
-    kind: Annotated[str, choice(*NOISES, help=NOISE_HELP, flags=["--noise"])] = "auto",
-    white: White = None,
-    force: Replace = False,
+    kind: Annotated[str, batches.choice(*batches.NOISES, help=NOISE_HELP, flags=["--noise"])] = "auto",
+    white: batches.White = None,
+    force: batches.Replace = False,
 ) -> None:
     """Estimate the noise of images: sigma with a 90 % interval, a and b of variance = a x + b, and warnings.
 
@@ -58,8 +47,8 @@ def noise(
 
     if picture is not None and len(inputs) > 1:
         raise typer.BadParameter("--picture draws one image; give one")
-    check_named((output, [".json"]), (picture, PICTURES), read=inputs, force=force)
-    announce_compiling()
+    batches.check_named((output, [".json"]), (picture, PICTURES), read=inputs, force=force)
+    batches.announce_compiling()
     results, failed = [], 0
     for path in inputs:
         try:
@@ -68,13 +57,13 @@ def noise(
             if len(inputs) == 1:
                 raise
             failed += 1
-            report_error(error)
+            batches.report_error(error)
     if output is not None:
         with replacing(output) as temporary:
             temporary.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
         typer.echo(f"wrote {output}")
     if failed:
-        raise typer.Exit(SOME_FAILED)
+        raise typer.Exit(batches.SOME_FAILED)
 
 
 def _estimate_file(path: Path, kind: str, white: float | None, picture: Path | None) -> dict[str, Any]:
@@ -87,14 +76,14 @@ def _estimate_file(path: Path, kind: str, white: float | None, picture: Path | N
     if path.is_dir():
         raise InvalidInputError(f"{path} is a folder; give its images")
     image = read_image(path)
-    with hear_library(f"cannot estimate the noise of {path}") as warned:
+    with batches.hear_library(f"cannot estimate the noise of {path}") as warned:
         report = estimate_noise(image.values(), kind, channel_axis=image.channel_axis, white=white)
     doubts = find_doubts(report, image.values(), image.channel_axis)
     warned += chain.from_iterable(doubts)
     pairs = zip(report.channels, doubts, strict=True)
     found = [{**summarise(channel, report.white), "doubts": own} for channel, own in pairs]
     typer.echo("; ".join([f"{path}: {describe(report)}", *filter(None, [str(report.defects)])]))
-    report_warning(path, warned)
+    batches.report_warning(path, warned)
     if picture is not None:
         _draw(image, report, picture)
         typer.echo(f"wrote {picture}")

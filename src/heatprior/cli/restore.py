@@ -12,24 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_type_hints
 
 import typer
 
-from heatprior.cli.batches import (
-    Force,
-    Inputs,
-    Job,
-    Output,
-    PriorName,
-    Sigma,
-    White,
-    announce_compiling,
-    check_white,
-    hear_library,
-    picture_beside,
-    prepare,
-    read_sigma,
-    report_warning,
-    run_jobs,
-    spread_options,
-)
+from heatprior.cli import batches
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -73,38 +56,38 @@ class Task(NamedTuple):
 class Request(NamedTuple):
     """What every one of the three commands is asked for: the options that they share, as typer reads them."""
 
-    inputs: Inputs
-    output: Output = None
-    sigma: Sigma = None
-    prior: PriorName = "tuned"
-    white: White = None
+    inputs: batches.Inputs
+    output: batches.Output = None
+    sigma: batches.Sigma = None
+    prior: batches.PriorName = "tuned"
+    white: batches.White = None
     compare: Compare = False
-    force: Force = None
+    force: batches.Force = None
 
 
 SHARED = {
     name: (kind, Request._field_defaults.get(name, Parameter.empty))
     for name, kind in get_type_hints(Request, include_extras=True).items()
 }
-with_shared_options = spread_options("request", SHARED, Request)
+with_shared_options = batches.spread_options("request", SHARED, Request)
 
 
 def restore_files(request: Request, task: Task, *read: str | None) -> None:
     """Restore every file; `read` may name files that are read besides, and must stay."""
     from heatprior import load
 
-    level = read_sigma(request.sigma)
-    check_white(request.white)
-    todo = prepare(
+    level = batches.read_sigma(request.sigma)
+    batches.check_white(request.white)
+    todo = batches.prepare(
         request.inputs, request.output, done=task.done, compare=request.compare,
         read=(request.sigma, request.prior, *read), force=request.force,
     )  # fmt: skip
-    announce_compiling()
+    batches.announce_compiling()
     prior = load(request.prior)
-    run_jobs(todo, request.output, partial(_restore, task=task, request=request, sigma=level, prior=prior))
+    batches.run_jobs(todo, request.output, partial(_restore, task=task, request=request, sigma=level, prior=prior))
 
 
-def _restore(job: Job, progress: Progress, *, task: Task, request: Request, **options: Any) -> str:
+def _restore(job: batches.Job, progress: Progress, *, task: Task, request: Request, **options: Any) -> str:
     """Read, restore and write one image; returns a line that says what was done."""
     from heatprior.images import check_writable, read_image, write_image
 
@@ -112,13 +95,13 @@ def _restore(job: Job, progress: Progress, *, task: Task, request: Request, **op
     image = read_image(job.source)
     result = image.enlarge(task.factor) if task.factor > 1 else replace(image, missing=None)
     check_writable(job.target, result)
-    with hear_library(f"cannot {task.verb} {job.source}") as warned:
+    with batches.hear_library(f"cannot {task.verb} {job.source}") as warned:
         options |= {"channel_axis": image.channel_axis, "white": request.white, "progress": progress}
         pixels = task.restore(image.values(), **options)
     write_image(job.target, pixels, like=result)
-    report_warning(job.source, warned)
+    batches.report_warning(job.source, warned)
     if request.compare:
-        _draw(image, pixels, task.factor, picture_beside(job.target))
+        _draw(image, pixels, task.factor, batches.picture_beside(job.target))
     seconds = time.perf_counter() - start
     return f"wrote {job.target}: {result.describe()}, from {job.source}, {seconds:.1f} s"
 
