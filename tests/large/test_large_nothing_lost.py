@@ -212,7 +212,7 @@ def test_a_run_killed_while_it_begins_or_ends_is_made_whole_by_the_next(places, 
         patch.setattr(files, "_clear", lambda *_: None)
         patch.setattr(Path, "unlink", lambda *_, **__: None)
         if moment == "copying":
-            patch.setattr(files, "make_like", cut_short)
+            patch.setattr(files.stores, "make_like", cut_short)
         elif moment in ("renaming", "renamed"):
             patch.setattr(files, "_put_in_place", half_in_place)
         if moment == "removing":

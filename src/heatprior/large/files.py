@@ -27,6 +27,7 @@ from heatprior.border.scale import Places, squares
 from heatprior.errors import HeatpriorError, ImageFileError, InvalidInputError, OutputFileError
 from heatprior.files import check_place, claim, explain_write_errors, keep_apart, location, release, working_folder
 from heatprior.kernels.threads import limit_threads
+from heatprior.large import stores
 from heatprior.large.blocks import (
     Levels,
     check_local,
@@ -36,19 +37,7 @@ from heatprior.large.blocks import (
     reads_of_block,
     squares_of_channel,
 )
-from heatprior.large.stores import (
-    Image,
-    factors,
-    fingerprint,
-    foreign_in,
-    images_of,
-    is_store,
-    make_like,
-    open_node,
-    read,
-    shrink,
-    source_of,
-)
+from heatprior.large.stores import Image
 from heatprior.noise.defects import Rule, places_of_rule, rule_of_squares
 from heatprior.restoration.denoising import Settings
 from heatprior.restoration.pipeline import Pipeline
@@ -111,7 +100,7 @@ def denoise_store(
     """
     source, target = source.absolute(), location(target)  # workers may be elsewhere
     keep_apart([target], [source, *filter(Path.is_file, [Path(str(settings.prior))])])
-    images = images_of(source)
+    images = stores.images_of(source)
     _check_target(target, force=force)
     folder = working_folder(target)
     with explain_write_errors(target):
@@ -122,7 +111,7 @@ def denoise_store(
         )
     working = folder / WORKING
     chosen = [settings.quality, str(settings.prior), settings.steps, sigma, settings.white, settings.keep_outliers]
-    about = {**fingerprint(source, images), "settings": chosen, "version": __version__}
+    about = {**stores.fingerprint(source, images), "settings": chosen, "version": __version__}
     try:
         journal = Journal(folder / JOURNAL, about, resume=working.is_dir())
     except OutputFileError:
@@ -133,7 +122,7 @@ def denoise_store(
         if not journal.goes_on:
             _clear(folder, BEGUN, WORKING)
             with explain_write_errors(target):
-                make_like(source, images, folder / BEGUN)
+                stores.make_like(source, images, folder / BEGUN)
                 (folder / BEGUN).rename(working)  # there if and only if all of it is
         tasks = [_task(source, working, image, settings, sigma, journal) for image in images]
         with pool_of(scheduler, workers, partial(warm_up, settings)) as pool:
@@ -159,7 +148,7 @@ def denoise_store(
 
 
 def _task(source: Path, working: Path, image: Image, settings: Settings, sigma: float | None, journal: Journal) -> Task:
-    array = open_node(source, image.levels[0])
+    array = stores.open_node(source, image.levels[0])
     check_local(_pipeline(settings, array.shape[-2:], array.dtype.kind == "f", image.in_colour))
     by_type = type_white(np.zeros((1, 1), array.dtype)) if settings.white is None else settings.white
     name, scale = image.levels[0], f"white of {image.levels[0]}"
@@ -186,9 +175,9 @@ def _squares(
     source: Path, image: Image, places: Callable[..., list[Places]] = squares, *, by_channel: bool = True
 ) -> list[list[np.ndarray[Any, Any]]]:
     """Of every channel, or of all together, what stands at these places of it."""
-    shape, channel = open_node(source, image.levels[0]).shape, image.channel_axis if by_channel else None
+    shape, channel = stores.open_node(source, image.levels[0]).shape, image.channel_axis if by_channel else None
     return [
-        [read(source, image.levels[0], place) for place in squares_of_channel(shape, channel, c, places)]
+        [stores.read(source, image.levels[0], place) for place in squares_of_channel(shape, channel, c, places)]
         for c in range(1 if channel is None else shape[channel])
     ]
 
@@ -219,7 +208,7 @@ def _left(task: Task, level: int, done: set[str]) -> Iterator[tuple[str, tuple[A
 
 def _starts(task: Task, level: int) -> tuple[list[range], tuple[int, ...]]:
     """Where blocks begin along each axis: of whole chunks or shards, of about as many pixels as AREA."""
-    array = open_node(task.target, task.image.levels[level], "r+")
+    array = stores.open_node(task.target, task.image.levels[level], "r+")
     unit, shape = array.shards or array.chunks, array.shape
     channel = task.image.channel_axis if task.image.in_colour else None
     lengths = [min(n, length) for n, length in zip(unit, shape, strict=True)]
@@ -234,27 +223,20 @@ def _starts(task: Task, level: int) -> tuple[list[range], tuple[int, ...]]:
 
 def write_block(task: Task, level: int, block: Block) -> None:
     """What a worker does: one block of one level."""
-    name = task.image.levels[level]
-    array = open_node(task.target, name, "r+")
-    if level == 0:
-        pixels = _denoise(task, block)
-    else:
-        larger = task.image.levels[level - 1]
-        shape = open_node(task.target, larger).shape
-        by = factors(shape, array.shape)
-        wanted = [place.stop - place.start for place in block]
-        pixels = shrink(read(task.target, larger, source_of(block, by, shape)), by, wanted)
+    levels = task.image.levels
+    array = stores.open_node(task.target, levels[level], "r+")
+    pixels = stores.read_smaller(task.target, levels[level - 1], array.shape, block) if level else _denoise(task, block)
     with explain_write_errors(task.target):
         array[block] = pixels
 
 
 def _denoise(task: Task, block: Block) -> np.ndarray[Any, Any]:
     """A block of the finest level."""
-    array = open_node(task.source, task.image.levels[0])
+    array = stores.open_node(task.source, task.image.levels[0])
     settings, channel = task.settings, task.image.channel_axis
     pipeline = _pipeline(settings, array.shape[-2:], array.dtype.kind == "f", task.image.in_colour)
     wanted = (block[-2], block[-1])
-    crop = read(task.source, task.image.levels[0], (*block[:-2], *reads_of_block(pipeline, wanted)))
+    crop = stores.read(task.source, task.image.levels[0], (*block[:-2], *reads_of_block(pipeline, wanted)))
     sigmas = np.asarray(task.sigmas)
     if channel is not None and len(sigmas) > 1:
         sigmas = sigmas[block[channel]]
@@ -297,10 +279,10 @@ def _check_target(target: Path, *, force: bool) -> None:
     if not any(target.iterdir()):
         return
     refusal = f"{target} holds something else than a zarr store of images and is not replaced"
-    if is_store(target) and (foreign := foreign_in(target)) is not None:
+    if stores.is_store(target) and (foreign := stores.foreign_in(target)) is not None:
         raise OutputFileError(f"{refusal}: {foreign}; move that away, or choose another name")
     try:
-        images_of(target)
+        stores.images_of(target)
     except ImageFileError as error:
         raise OutputFileError(f"{refusal}; choose another name") from error
 

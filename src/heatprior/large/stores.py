@@ -263,17 +263,15 @@ def attributes_of_image(
     return {"ome": ome}
 
 
-def factors(shape: Sequence[int], smaller: Sequence[int]) -> tuple[int, ...]:
-    """The number of pixels along each axis that become one."""
-    return tuple(max(1, round(length / less)) for length, less in zip(shape, smaller, strict=True))
-
-
-def source_of(block: Sequence[slice], by: Sequence[int], shape: Sequence[int]) -> tuple[slice, ...]:
-    """The part of the larger level that a block of the smaller one is made from."""
-    return tuple(
+def read_smaller(path: Path, finer: str, shape: Sequence[int], block: Sequence[slice]) -> NDArray[Any]:
+    """A block of a level of this shape, shrunk from the part of the `finer` level that it stands for."""
+    lengths = open_node(path, finer).shape
+    by = [max(1, round(length / less)) for length, less in zip(lengths, shape, strict=True)]
+    part = tuple(
         slice(min(place.start * f, length - 1), min(place.stop * f, length))
-        for place, f, length in zip(block, by, shape, strict=True)
+        for place, f, length in zip(block, by, lengths, strict=True)
     )
+    return shrink(read(path, finer, part), by, [place.stop - place.start for place in block])
 
 
 def shrink(pixels: NDArray[Any], by: Sequence[int], wanted: Sequence[int]) -> NDArray[Any]:
