@@ -17,24 +17,24 @@ every_kind = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 
 @every_kind
 def test_a_kind_is_what_its_class_says(kind):
-    assert kind.name == kind.prior_class().kind
-    assert callable(kind.prior_class().from_file)
+    assert kind.name == kind.find("prior").kind
+    assert callable(kind.find("prior").from_file)
 
 
 @every_kind
 def test_every_kind_can_be_drawn(kind):
-    assert list(signature(kind.drawing()).parameters) == ["prior", "path", "most"]
+    assert list(signature(kind.find("picture")).parameters) == ["prior", "path", "most"]
 
 
 def test_some_kinds_are_trained_from_patches_and_the_others_say_so():
     assert trainable() == ["patch", "mixture"]
     with pytest.raises(LookupError, match="wavelet are not learnt from patches"):
-        KINDS["wavelet"].training_config()
+        KINDS["wavelet"].find("training")
 
 
 def test_a_name_that_leads_nowhere_is_an_error():
     with pytest.raises(AttributeError, match="Missing"):
-        Kind("toy", prior="heatprior.priors.patch:Missing", training=None, picture="").prior_class()
+        Kind("toy", prior="heatprior.priors.patch:Missing", training=None, picture="").find("prior")
 
 
 def test_the_table_imports_nothing_but_the_standard_library():

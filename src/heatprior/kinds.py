@@ -25,19 +25,12 @@ class Kind:
     training: str | None
     picture: str
 
-    def prior_class(self) -> Any:
-        """The class of the priors."""
-        return _resolve(self.prior)
-
-    def training_config(self) -> Any:
-        """The class of the settings of a training, for the kinds in `trainable`."""
-        if self.training is None:
+    def find(self, part: str) -> Any:
+        """Import its `prior`, `training` (of the kinds in `trainable`) or `picture`."""
+        if (place := getattr(self, part)) is None:
             raise LookupError(f"priors of kind {self.name} are not learnt from patches")
-        return _resolve(self.training)
-
-    def drawing(self) -> Any:
-        """The function that draws a prior into a file."""
-        return _resolve(self.picture)
+        module, _, attribute = place.partition(":")
+        return getattr(import_module(module), attribute)
 
 
 PICTURES = "heatprior.pictures.priors"
@@ -67,9 +60,3 @@ KINDS: dict[str, Kind] = {
 def trainable() -> list[str]:
     """The names of the kinds that are learnt from patches."""
     return [kind.name for kind in KINDS.values() if kind.training]
-
-
-def _resolve(name: str) -> Any:
-    """Import the object that "module:name" names."""
-    module, _, attribute = name.partition(":")
-    return getattr(import_module(module), attribute)

@@ -68,7 +68,7 @@ def show(
     check_named((output, PICTURES), prior=prior, force=force)
     loaded = load(prior)
     facts = loaded.facts()
-    KINDS[loaded.kind].drawing()(loaded, output, filters)
+    KINDS[loaded.kind].find("picture")(loaded, output, filters)
     for name, value in facts.items():
         typer.echo(f"{as_printable(name):<12}{as_printable(value)}")
     typer.echo(f"wrote {output}")

@@ -106,7 +106,7 @@ def train(
                 f"{output} holds a run already; add --resume to continue it, or --force to start over"
             )
         kind = kind or DEFAULT_KIND
-        config = KINDS[kind].training_config()(**as_settings(kind, asked))
+        config = KINDS[kind].find("training")(**as_settings(kind, asked))
         session = begin_run(output, config, images, validation, replace=force)
     report_skipped(session.material.skipped)
     training = session.loop.training
@@ -126,7 +126,7 @@ def train(
 def as_settings(kind: str, options: Mapping[str, Any]) -> dict[str, Any]:
     """The options that were given as settings of that kind of prior; options of another kind are refused."""
     known, settings = setting_names(kind), {name: value for name, value in options.items() if value is not None}
-    for short, names in KINDS[kind].training_config().shorthands.items():
+    for short, names in KINDS[kind].find("training").shorthands.items():
         if short in settings:
             if any(name in settings for name in names):
                 both = f"{_option(short)} stands for {' and '.join(map(_option, names))}"
@@ -143,7 +143,7 @@ def as_settings(kind: str, options: Mapping[str, Any]) -> dict[str, Any]:
 
 def setting_names(kind: str) -> set[str]:
     """The settings of the training of a kind of prior."""
-    return {field.name for field in fields(KINDS[kind].training_config())}
+    return {field.name for field in fields(KINDS[kind].find("training"))}
 
 
 def _option(name: str) -> str:
@@ -184,7 +184,7 @@ def draw_run(session: Session) -> None:
     rows = session.run.log().rows()
     if rows:
         draw_log(rows, folder / "loss.png")
-    KINDS[training.config.kind].drawing()(training.prior(session.card), folder / training.config.picture)
+    KINDS[training.config.kind].find("picture")(training.prior(session.card), folder / training.config.picture)
 
 
 def report_skipped(skipped: Sequence[str]) -> None:

@@ -63,7 +63,7 @@ class RunSettings:
     def from_json(cls, text: str) -> RunSettings:
         """The inverse of `to_json`."""
         values = json.loads(text)
-        config = KINDS[values.pop("kind", FIRST_KIND)].training_config()
+        config = KINDS[values.pop("kind", FIRST_KIND)].find("training")
         return cls(**{**values, "training": config(**values["training"])})
 
 

@@ -60,7 +60,7 @@ def _load_file(path: Path) -> StoredPrior:
     try:
         contents = read_prior_file(path)
         with np.errstate(all="ignore"):  # parameters that overflow or are NaN are refused, in one line
-            loaded: StoredPrior = KINDS[contents.kind].prior_class().from_file(contents)
+            loaded: StoredPrior = KINDS[contents.kind].find("prior").from_file(contents)
         return loaded
     except (InvalidInputError, PriorFileError) as error:
         message = str(error)
