@@ -169,17 +169,10 @@ def enter(
     return Entered(pixels, axis, full_scale(white, pixels, channel_axis, given), has_alpha, wanted)
 
 
-class Turned(NamedTuple):
-    """A volume whose axes were put in order: (..., depth, [channels,] H, W), and its noise levels likewise."""
-
-    pixels: NDArray[Any]
-    sigma: ArrayLike | None
-    channel_axis: ChannelAxis
-    axes: tuple[int, ...]  # of what came
-
-
-def turn_volume(image: ArrayLike, sigma: ArrayLike | None, channel_axis: ChannelAxis, depth_axis: int) -> Turned:
-    """Check the axes of a volume, and put them in order."""
+def turn_volume(
+    image: ArrayLike, sigma: ArrayLike | None, channel_axis: ChannelAxis, depth_axis: int
+) -> tuple[NDArray[Any], ArrayLike | None, ChannelAxis, tuple[int, ...]]:
+    """A volume (..., depth, [channels,] H, W), its noise levels likewise, where its channels are, and its old axes."""
     pixels = as_pixels(image)
     as_channels(pixels, channel_axis)
     channels = axis_or_none(channel_axis)
@@ -199,7 +192,7 @@ def turn_volume(image: ArrayLike, sigma: ArrayLike | None, channel_axis: Channel
     axes = (*others[:-2], *special, *others[-2:])
     if sigma is not None and np.shape(np.asarray(sigma)) == pixels.shape:
         sigma = np.transpose(np.asarray(sigma), axes)
-    return Turned(pixels.transpose(axes), sigma, () if channels is None else -3, axes)
+    return pixels.transpose(axes), sigma, () if channels is None else -3, axes
 
 
 def check_not_colours(pixels: NDArray[Any], channel_axis: ChannelAxis) -> None:

@@ -151,15 +151,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
             asked = tuple(arguments[:1]) if arguments and arguments[0] in COMMANDS else tuple(COMMANDS)
             arguments = [_complete(*pair) for pair in zip(arguments, [*arguments, ""][1:], strict=True)]
             code = application(asked)(arguments, prog_name="heatprior", standalone_mode=False)
-    except HeatpriorError as error:
+    except (HeatpriorError, OSError) as error:
         return _refuse(str(error))
     except ParsingError as error:
         command = error.ctx.command_path if error.ctx else "heatprior"
         return _refuse(f"{error.format_message()} (see {command} --help)")
     except MemoryError as error:
         return _refuse(f"not enough memory; ask for less ({str(error) or 'MemoryError'})")
-    except OSError as error:
-        return _refuse(str(error))
     except (KeyboardInterrupt, typer.Abort):
         return INTERRUPTED
     return code if isinstance(code, int) else 0

@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 
 from heatprior.cli.batches import Replace, check_named, show_progress
-from heatprior.display import as_printable
 from heatprior.errors import InvalidInputError
 from heatprior.pictures import SUFFIXES as PICTURES
 
@@ -57,6 +56,7 @@ def show(
     levels. Shapes are sorted by frequency, each with its leading axes and the weights of its contrasts.
     """
     from heatprior import load
+    from heatprior.display import as_printable
     from heatprior.kinds import KINDS
     from heatprior.zoo import names
 

@@ -352,13 +352,9 @@ class TiffSource:
 
     def units(self) -> dict[str, str]:
         """The units of the axes whose pixel size is known."""
-        found = {}
-        for axis in self.axes:
-            if (entry := OF_AXIS.get(axis, "")) in self._pixels:
-                unit = str(self._pixels.get(f"{entry}Unit", USUAL_UNIT[axis]))
-                if unit in UNITS:
-                    found[axis] = UNITS[unit]
-        return found
+        known = [axis for axis in self.axes if OF_AXIS.get(axis) in self._pixels]
+        units = {axis: str(self._pixels.get(f"{OF_AXIS[axis]}Unit", USUAL_UNIT[axis])) for axis in known}
+        return {axis: UNITS[unit] for axis, unit in units.items() if unit in UNITS}
 
     def channels(self) -> list[dict[str, Any]]:
         """Names, colours and ranges of the channels, as `omero` holds them; none if they have no names."""
