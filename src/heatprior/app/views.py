@@ -14,17 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from heatprior.app import pictures
 from heatprior.app.jobs import SupersededError
-from heatprior.app.pictures import (
-    LARGEST_STEP,
-    FrameNoise,
-    OpenedPicture,
-    Region,
-    colourise,
-    contrast_range,
-    encode_bmp,
-    quantise,
-)
+from heatprior.app.pictures import FrameNoise, OpenedPicture, Region
 from heatprior.app.work import Choice, Restoration
 from heatprior.arrays import FloatArray
 from heatprior.errors import InvalidInputError
@@ -77,14 +69,14 @@ def render(picture: OpenedPicture, wanted: ViewRequest, pace: Pace, is_old: Call
     black, white = picture.ends(wanted.frame)
     if wanted.layer == "noisy":
         pixels = picture.reduce(wanted.frame, wanted.region.step)[wanted.region.window]
-        return View(encode_bmp(quantise(pixels, black, white)), wanted.region, black, white)
+        return View(pictures.encode_bmp(pictures.quantise(pixels, black, white)), wanted.region, black, white)
     region, clean = _get_denoised(picture, wanted, pace, is_old)
     if wanted.layer == "difference":
         noisy = picture.reduce(wanted.frame, region.step)[region.window]
         removed = np.subtract(noisy, clean, dtype=np.float32)
         spread = DEVIATIONS_SHOWN * float(np.nanstd(removed)) or 1.0
-        return View(encode_bmp(quantise(removed, -spread, spread)), region, -spread, spread)
-    return View(encode_bmp(quantise(clean, black, white)), region, black, white)
+        return View(pictures.encode_bmp(pictures.quantise(removed, -spread, spread)), region, -spread, spread)
+    return View(pictures.encode_bmp(pictures.quantise(clean, black, white)), region, black, white)
 
 
 def is_quick_look(wanted: ViewRequest) -> bool:
@@ -119,11 +111,11 @@ def _get_denoised(
 
 def _render_map(levels: FloatArray, region: Region) -> View:
     """Render a region of a map (H, W) in colours."""
-    low, high = 0.0, contrast_range(levels)[1]  # from nothing on, so that nearly constant levels look so
+    low, high = 0.0, pictures.contrast_range(levels)[1]  # from nothing on, so that nearly constant levels look so
     rows, columns = (slice(part.start * region.step, None, region.step) for part in region.window)
     height, width = (part.stop - part.start for part in region.window)
     part = levels[rows, columns][:height, :width]
-    return View(encode_bmp(colourise(part, low, high)), region, low, high)
+    return View(pictures.encode_bmp(pictures.colourise(part, low, high)), region, low, high)
 
 
 OF_DENOISING = (0.2, 1e-7, 1e6)  # of a look that follows a slider
@@ -144,7 +136,7 @@ class Pace:
         """The least step, from that of the region on, at which it takes no longer than it may."""
         step, side = region.step, min(region.width, region.height)
         while (region.width * region.height / step**2 * channels + self._set_up) * self._cost > self._aim:
-            if 2 * step > LARGEST_STEP or side < 2 * step * SMALLEST:
+            if 2 * step > pictures.LARGEST_STEP or side < 2 * step * SMALLEST:
                 break
             step *= 2
         return step

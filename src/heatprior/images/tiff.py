@@ -20,19 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatprior.errors import ImageFileError, OutputFileError
-from heatprior.images.decoding import (
-    EXPANSION,
-    SMALL,
-    check_inflated,
-    check_padding,
-    check_size,
-    exif_of,
-    is_profile,
-    open_image,
-    orientation_of,
-    silence_stderr,
-    valid_dpi,
-)
+from heatprior.images import decoding
 from heatprior.images.model import ImageFile, Metadata, check_type, find_missing, split_samples
 
 MIN_IS_WHITE, MIN_IS_BLACK, RGB, PALETTE, INKS, Y_CB_CR = 0, 1, 2, 3, 5, 6
@@ -179,15 +167,15 @@ def _brightness(page: Any, file: Any, samples: int) -> int | None:
 
 def _read_metadata(page: Any) -> Metadata:
     icc, turned = page.tags.valueof(ICC_PROFILE), page.tags.valueof(ORIENTATION)
-    exif = exif_of(int(turned)) if isinstance(turned, int) else None
-    return Metadata(icc if isinstance(icc, bytes) and is_profile(icc) else None, exif, _dots_per_inch(page))
+    exif = decoding.exif_of(int(turned)) if isinstance(turned, int) else None
+    return Metadata(icc if isinstance(icc, bytes) and decoding.is_profile(icc) else None, exif, _dots_per_inch(page))
 
 
 def _dots_per_inch(page: Any) -> tuple[float, float] | None:
     unit = INCHES.get(int(page.tags.valueof(RESOLUTION_UNIT) or 1))
     across, down = page.tags.valueof(X_RESOLUTION), page.tags.valueof(Y_RESOLUTION)
     try:
-        return None if unit is None else valid_dpi([dots[0] / dots[1] * unit for dots in (across, down)])
+        return None if unit is None else decoding.valid_dpi([dots[0] / dots[1] * unit for dots in (across, down)])
     except (TypeError, IndexError, ZeroDivisionError):
         return None
 
@@ -200,7 +188,7 @@ def _stamp(path: Path) -> tuple[int, int]:
 def _write_plain(path: Path, samples: NDArray[Any], like: ImageFile) -> None:
     from tifffile import imwrite  # noqa: PLC0415
 
-    icc, turned = like.metadata.icc, orientation_of(like.metadata.exif)
+    icc, turned = like.metadata.icc, decoding.orientation_of(like.metadata.exif)
     several = like.colour or like.others is not None
     count = (samples.shape[-1] - (3 if like.colour else 1)) if several else 0
     tags: list[tuple[int, int, int, Any, bool]] = [(ICC_PROFILE, UNDEFINED, len(icc), icc, True)] if icc else []
@@ -268,10 +256,10 @@ def _read_converted(path: Path, pages: Sequence[Any]) -> tuple[NDArray[Any], boo
     found, colour = [], False
     for page in pages:  # before Pillow reads any tag; a strip without a length is the rest of the file to it
         size = page.imagewidth * page.imagelength * 3 * len(pages)
-        check_padding(size, max(page.databytecounts, default=0) or path.stat().st_size)
-    with open_image(path, "TIFF") as image, silence_stderr():
+        decoding.check_padding(size, max(page.databytecounts, default=0) or path.stat().st_size)
+    with decoding.open_image(path, "TIFF") as image, decoding.silence_stderr():
         size = image.width * image.height * 3 * len(pages)
-        check_size(size, path.stat().st_size)
+        decoding.check_size(size, path.stat().st_size)
         for page in pages:
             image.seek(page.index)
             picture = image
@@ -361,7 +349,7 @@ def _segments(page: Any, samples: NDArray[Any]) -> Iterator[NDArray[Any]]:
 def _read_with_pillow(path: Path, series: list[Any]) -> NDArray[Any]:
     pages = []
     keyframe = series[0].keyframe
-    with open_image(path, "TIFF", sample=keyframe.dtype.itemsize) as image, silence_stderr():
+    with decoding.open_image(path, "TIFF", sample=keyframe.dtype.itemsize) as image, decoding.silence_stderr():
         for page in _pages_of(series):
             image.seek(page.index)
             pixels = np.asarray(image)
@@ -421,25 +409,27 @@ def _check_pages(path: Path, series: list[Any]) -> None:
     for one in series:
         page = one.keyframe
         packed = page.compression != NO_COMPRESSION
-        expansion = max(expansion, EXPANSION if packed else 1)
+        expansion = max(expansion, decoding.EXPANSION if packed else 1)
         declared += int(np.prod([int(side) for side in one.shape], dtype=object)) * one.dtype.itemsize
         if page.is_tiled:
             tile = page.tilewidth * page.tilelength * page.tiledepth * page.samplesperpixel * one.dtype.itemsize
-            check_size(tile, size if packed else max(size, SMALL), EXPANSION if packed else 1)
-    check_size(declared, size, expansion)
+            decoding.check_size(
+                tile, size if packed else max(size, decoding.SMALL), decoding.EXPANSION if packed else 1
+            )
+    decoding.check_size(declared, size, expansion)
 
 
 def _check_segments(file: BinaryIO, page: Any) -> None:
     """Refuse strips or tiles that are far longer than declared, or inflate to that, before they are read."""
     rows, columns = (page.tilelength, page.tilewidth) if page.is_tiled else (page.rowsperstrip, page.imagewidth)
     expected = min(rows, max(page.imagelength, page.tilelength)) * columns * page.samplesperpixel * page.dtype.itemsize
-    check_padding(expected, max(page.databytecounts, default=0))
+    decoding.check_padding(expected, max(page.databytecounts, default=0))
     if page.compression not in DEFLATES:
         return
     for place, length in zip(page.dataoffsets, page.databytecounts, strict=False):
-        if length * EXPANSION > expected + HARMLESS:
+        if length * decoding.EXPANSION > expected + HARMLESS:
             file.seek(place)
-            check_inflated(file.read(length), expected)
+            decoding.check_inflated(file.read(length), expected)
 
 
 def _overlap(segments: list[tuple[int, int]], pages: list[Any], size: int) -> bool:

@@ -30,14 +30,7 @@ from heatprior.border.pixels import (
 )
 from heatprior.border.scale import Places, squares
 from heatprior.errors import InvalidInputError
-from heatprior.large.blocks import (
-    Levels,
-    check_local,
-    denoise_block,
-    full_scale_of_squares,
-    noise_of_squares,
-    reads_of_block,
-)
+from heatprior.large import blocks
 from heatprior.noise.defects import places_of_rule, rule_of_squares
 from heatprior.noise.estimation import NoiseReport
 from heatprior.presets import PRESETS
@@ -71,7 +64,7 @@ def denoise(image: da.Array, sigma: ArrayLike | da.Array | None, settings: Setti
         )
     shape = (int(channels.shape[-2]), int(channels.shape[-1]))
     pipeline = settings.pipeline(settings.find_prior(), shape, has_gaps=image.dtype.kind == "f", in_colour=in_colour)
-    check_local(pipeline)
+    blocks.check_local(pipeline)
     alpha = _has_alpha(channels) if in_colour and channels.shape[-3] == 4 else False
     given, largest = None, np.inf if white is None else by_type
     if sigma is not None:
@@ -80,7 +73,7 @@ def denoise(image: da.Array, sigma: ArrayLike | da.Array | None, settings: Setti
     cut: Callable[..., Any]  # the levels of a block
     if given is None:
         reports = _reports(channels, noise, "patch7", full, in_colour=in_colour)
-        cut = partial(delayed(Levels.of_block), delayed(_levels_of)(reports, channels.ndim, settings.strength))
+        cut = partial(delayed(blocks.Levels.of_block), delayed(_levels_of)(reports, channels.ndim, settings.strength))
     else:
         cut = _cut_levels(given, channels)
     rules = []  # by which hot and dead pixels of every channel are told: from squares, as in memory
@@ -88,14 +81,16 @@ def denoise(image: da.Array, sigma: ArrayLike | da.Array | None, settings: Setti
         pixels = shape[0] * shape[1]
         rules = [delayed(rule_of_squares)(own, full, pixels) for own in _squares(channels, places_of_rule)]
     edges = [[0, *np.cumsum(lengths).tolist()] for lengths in channels.chunks]
-    work, shared = delayed(denoise_block, pure=False), delayed(pipeline, pure=False)
+    work, shared = delayed(blocks.denoise_block, pure=False), delayed(pipeline, pure=False)
 
     def nest(places: tuple[slice, ...]) -> Any:
         """The blocks whose places begin so, nested as da.block takes them."""
         if len(places) < channels.ndim:
             return [nest((*places, slice(*ends))) for ends in pairwise(edges[len(places)])]
         wanted = (places[-2], places[-1])
-        read, here = ((*places[:-2], *window) for window in (pipeline.reads(wanted), reads_of_block(pipeline, wanted)))
+        read, here = (
+            (*places[:-2], *window) for window in (pipeline.reads(wanted), blocks.reads_of_block(pipeline, wanted))
+        )
         about = {"white": full, "in_colour": in_colour, "alpha": alpha, "rules": rules[places[-3]] if rules else ()}
         block = work(channels[here], cut(read), shared, wanted, **about)
         return da.from_delayed(block, tuple(place.stop - place.start for place in places), channels.dtype)
@@ -137,15 +132,15 @@ def _given_levels(sigma: Any, stand_in: NDArray[Any], channels: da.Array, channe
 def _cut_levels(values: Any, channels: da.Array) -> Callable[[tuple[slice, ...]], Any]:
     """What cuts the levels of a block out of those that `_given_levels` gives; of a map, with the ends of all of it."""
     if values.shape[-2:] != channels.shape[-2:]:
-        return Levels(np.asarray(values)).of_block
+        return blocks.Levels(np.asarray(values)).of_block
     maps = da.broadcast_to(values, channels.shape)
     ends = [getattr(values, end)(axis=(-2, -1)) for end in ("min", "max")]
     ends = [delayed(np.broadcast_to)(end, channels.shape[:-2]) for end in ends]
     return lambda places: delayed(_cut_map)(maps[places], ends, places[:-2])
 
 
-def _cut_map(values: NDArray[Any], ends: Any, planes: tuple[slice, ...]) -> Levels:
-    return Levels(values, (ends[0][planes], ends[1][planes]))
+def _cut_map(values: NDArray[Any], ends: Any, planes: tuple[slice, ...]) -> blocks.Levels:
+    return blocks.Levels(values, (ends[0][planes], ends[1][planes]))
 
 
 def _squares(channels: da.Array, places: Callable[..., list[Places]] = squares) -> list[list[da.Array]]:
@@ -156,20 +151,20 @@ def _squares(channels: da.Array, places: Callable[..., list[Places]] = squares) 
 
 def _reports(channels: da.Array, noise: str, prior: Any, full: Any, *, in_colour: bool) -> Any:
     """A delayed list of what was found of every channel."""
-    return delayed(noise_of_squares)(_squares(channels), noise, prior, full, in_colour=in_colour)
+    return delayed(blocks.noise_of_squares)(_squares(channels), noise, prior, full, in_colour=in_colour)
 
 
 def _likely_scale(channels: da.Array, by_type: float, levels: Any) -> Any:
     """Full scale, delayed until squares have been looked at."""
     given = None if levels is None or levels.shape[-2:] == channels.shape[-2:] else levels
-    return delayed(full_scale_of_squares)(_squares(channels), given, by_type)
+    return delayed(blocks.full_scale_of_squares)(_squares(channels), given, by_type)
 
 
-def _levels_of(reports: list[NoiseReport], dimensions: int, strength: float = 1.0) -> Levels:
+def _levels_of(reports: list[NoiseReport], dimensions: int, strength: float = 1.0) -> blocks.Levels:
     """One level per channel, as it broadcasts against (..., channels, h, w)."""
     found = [(float(report.sigma.flat[0]), report.white) for report in reports]
     levels = np.array([strengthen(level / white, strength) * white for level, white in found])
-    return Levels(levels.reshape((1,) * (dimensions - 3) + (-1, 1, 1)))
+    return blocks.Levels(levels.reshape((1,) * (dimensions - 3) + (-1, 1, 1)))
 
 
 def _channels(image: da.Array, channel_axis: int | None) -> da.Array:

@@ -27,16 +27,7 @@ from heatprior.border.scale import Places, squares
 from heatprior.errors import HeatpriorError, ImageFileError, InvalidInputError, OutputFileError
 from heatprior.files import check_place, claim, explain_write_errors, keep_apart, location, release, working_folder
 from heatprior.kernels.threads import limit_threads
-from heatprior.large import stores
-from heatprior.large.blocks import (
-    Levels,
-    check_local,
-    denoise_block,
-    full_scale_of_squares,
-    noise_of_squares,
-    reads_of_block,
-    squares_of_channel,
-)
+from heatprior.large import blocks, stores
 from heatprior.large.stores import Image
 from heatprior.noise.defects import Rule, places_of_rule, rule_of_squares
 from heatprior.restoration.denoising import Settings
@@ -149,7 +140,7 @@ def denoise_store(
 
 def _task(source: Path, working: Path, image: Image, settings: Settings, sigma: float | None, journal: Journal) -> Task:
     array = stores.open_node(source, image.levels[0])
-    check_local(_pipeline(settings, array.shape[-2:], array.dtype.kind == "f", image.in_colour))
+    blocks.check_local(_pipeline(settings, array.shape[-2:], array.dtype.kind == "f", image.in_colour))
     by_type = type_white(np.zeros((1, 1), array.dtype)) if settings.white is None else settings.white
     name, scale = image.levels[0], f"white of {image.levels[0]}"
     looks = settings.white is None or sigma is None
@@ -157,10 +148,10 @@ def _task(source: Path, working: Path, image: Image, settings: Settings, sigma: 
         found_squares = _squares(source, image)
         given = None if sigma is None else np.array(sigma)
         planes = found_squares if image.in_colour else _squares(source, image, by_channel=False)  # as in memory
-        white = full_scale_of_squares(planes, given, by_type) if settings.white is None else by_type
+        white = blocks.full_scale_of_squares(planes, given, by_type) if settings.white is None else by_type
         sigmas = [sigma]
         if sigma is None:
-            reports = noise_of_squares(found_squares, "auto", "patch7", white, in_colour=image.in_colour)
+            reports = blocks.noise_of_squares(found_squares, "auto", "patch7", white, in_colour=image.in_colour)
             sigmas = [float(report.sigma.flat[0]) for report in reports]
         journal.note(**{scale: white, name: sigmas})
     found: dict[str, Any] = journal.noted if looks else {scale: by_type, name: [sigma]}
@@ -177,7 +168,7 @@ def _squares(
     """Of every channel, or of all together, what stands at these places of it."""
     shape, channel = stores.open_node(source, image.levels[0]).shape, image.channel_axis if by_channel else None
     return [
-        [stores.read(source, image.levels[0], place) for place in squares_of_channel(shape, channel, c, places)]
+        [stores.read(source, image.levels[0], place) for place in blocks.squares_of_channel(shape, channel, c, places)]
         for c in range(1 if channel is None else shape[channel])
     ]
 
@@ -236,17 +227,17 @@ def _denoise(task: Task, block: Block) -> np.ndarray[Any, Any]:
     settings, channel = task.settings, task.image.channel_axis
     pipeline = _pipeline(settings, array.shape[-2:], array.dtype.kind == "f", task.image.in_colour)
     wanted = (block[-2], block[-1])
-    crop = stores.read(task.source, task.image.levels[0], (*block[:-2], *reads_of_block(pipeline, wanted)))
+    crop = stores.read(task.source, task.image.levels[0], (*block[:-2], *blocks.reads_of_block(pipeline, wanted)))
     sigmas = np.asarray(task.sigmas)
     if channel is not None and len(sigmas) > 1:
         sigmas = sigmas[block[channel]]
     shared: dict[str, Any] = {"white": task.white, "rules": task.rules}
     if task.image.in_colour and channel is not None:
-        levels = Levels(sigmas[:, None, None])
-        clean = denoise_block(np.moveaxis(crop, channel, -3), levels, pipeline, wanted, in_colour=True, **shared)
+        levels = blocks.Levels(sigmas[:, None, None])
+        clean = blocks.denoise_block(np.moveaxis(crop, channel, -3), levels, pipeline, wanted, in_colour=True, **shared)
         return np.moveaxis(clean, -3, channel)
-    levels = Levels(sigmas.reshape([*(-1 if axis == channel else 1 for axis in range(crop.ndim - 2)), 1, 1, 1]))
-    return denoise_block(crop[..., None, :, :], levels, pipeline, wanted, **shared)[..., 0, :, :]
+    levels = blocks.Levels(sigmas.reshape([*(-1 if axis == channel else 1 for axis in range(crop.ndim - 2)), 1, 1, 1]))
+    return blocks.denoise_block(crop[..., None, :, :], levels, pipeline, wanted, **shared)[..., 0, :, :]
 
 
 @lru_cache(maxsize=8)
@@ -260,7 +251,9 @@ def warm_up(settings: Settings) -> None:
     pipeline = settings.pipeline(settings.find_prior(), (side, side))
     noisy = np.random.default_rng(0).normal(0.5, 0.1, (1, side, side)).astype(np.float32)
     with limit_threads(1):
-        denoise_block(noisy, Levels(np.asarray(0.1)), pipeline, (slice(0, side), slice(0, side)), white=1.0)
+        blocks.denoise_block(
+            noisy, blocks.Levels(np.asarray(0.1)), pipeline, (slice(0, side), slice(0, side)), white=1.0
+        )
 
 
 def _check_target(target: Path, *, force: bool) -> None:
