@@ -13,7 +13,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
 from threading import Condition, Event, Thread
@@ -200,16 +200,6 @@ class LongJob:
         if self._turns.is_due():
             self._turns.give(self._ticket)
             self._ticket = self._turns.take(self._unwanted.is_set)
-
-
-def end_all(jobs: list[LongJob], seconds: float = 5.0) -> None:
-    """Cancel jobs and wait a little for them, so that nothing is written after their folder has gone."""
-    for job in jobs:
-        job.cancel()
-    limit = time.monotonic() + seconds
-    for job in jobs:
-        with suppress(RuntimeError):  # never begun
-            job.wait(max(0.0, limit - time.monotonic()))
 
 
 _heard: ContextVar[list[str] | None] = ContextVar("heard", default=None)  # the warnings of this thread

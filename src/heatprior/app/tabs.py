@@ -17,13 +17,14 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from heatprior.app.jobs import LongJob, Turns, Work, end_all
+from heatprior.app.jobs import LongJob, Turns, Work
 from heatprior.app.pictures import OpenedPicture
 from heatprior.errors import InvalidInputError
 from heatprior.files import LOCKS, claim
 
 MOST_TABS = 32
 MOST_OPEN = 3  # pictures of a tab that stay in memory; the page goes on with the newest ones
+PATIENCE = 5.0  # seconds that its jobs have to end when it is closed
 SILENCE = 600.0  # seconds after which a tab that says nothing is taken for closed; hidden tabs speak once a minute
 PREFIX = "heatprior-app-"
 LONGEST_NAME = 150  # characters; with what results add to it, below what systems take
@@ -104,7 +105,12 @@ class Tab:
 
     def close(self) -> None:
         """End its jobs and remove its files."""
-        end_all(list(self.jobs.values()))
+        jobs, limit = list(self.jobs.values()), time.monotonic() + PATIENCE
+        for job in jobs:
+            job.cancel()
+        for job in jobs:  # so that nothing is written after their folder has gone
+            with suppress(RuntimeError):  # never begun
+                job.wait(max(0.0, limit - time.monotonic()))
         self.pictures.clear()
         shutil.rmtree(self.folder, ignore_errors=True)
 

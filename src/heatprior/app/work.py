@@ -145,10 +145,6 @@ class Restoration:
             factor if task == "upscale" else 1,
         )
 
-    def like(self, image: ImageFile) -> ImageFile:
-        """What the result is written like."""
-        return image.enlarge(self.factor) if self.factor > 1 else replace(image, missing=None)
-
     def run(self, values: NDArray[Any], image: ImageFile, mask: Path, progress: Progress) -> NDArray[Any]:
         """As `heatprior deblur`, `inpaint` or `upscale` does it with the `values` of an image."""
         known: dict[str, Any] = {"channel_axis": image.channel_axis, "progress": progress}
@@ -243,10 +239,9 @@ def denoise_picture(picture: OpenedPicture, choice: Choice, progress: Progress) 
 def restore_picture(picture: OpenedPicture, wanted: Restoration, progress: Progress) -> dict[str, Any]:
     """All frames, exactly as `heatprior deblur`, `inpaint` or `upscale` does it."""
     start = time.perf_counter()
-    like = wanted.like(picture.image)
     pixels = wanted.run(picture.values, picture.image, picture.path.parent / f".{MASK}", progress)
     return {
-        "result": picture.add(pixels, like),
+        "result": picture.add(pixels, picture.image.enlarge(wanted.factor)),
         "factor": wanted.factor,
         "target": wanted.target(picture.name),
         "seconds": round(time.perf_counter() - start, 2),

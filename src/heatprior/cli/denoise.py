@@ -267,7 +267,8 @@ def _error_image(image: ImageFile) -> ImageFile:
     """An empty float image of the same size, of no particular format: missing pixels are NaN."""
     import numpy as np
 
-    return replace(image.enlarge(1), pixels=np.empty(image.pixels.shape, np.float32), others=None)
+    bare = replace(image, path=image.path.with_suffix(""), others=None, native=None, missing=None, sigma=None)
+    return replace(bare, pixels=np.empty(image.pixels.shape, np.float32))
 
 
 def _describe_rest(result: Result, request: Request, *, from_file: bool) -> str:

@@ -13,7 +13,7 @@ from heatprior.cli.batches import SOME_FAILED, OwnPrior, Quality, Replace, annou
 from heatprior.presets import DEFAULT
 
 if TYPE_CHECKING:
-    from heatprior.restoration.evaluation import Summary
+    pass
 
 LEVELS = [15.0, 25.0, 50.0, 100.0]
 GREY_LEVELS = 255.0  # of the literature
@@ -93,7 +93,9 @@ def evaluate(
     summary = summarise(results)
     word = "core" if threads == 1 else "cores"
     schedule = "" if steps is None else ", one step"
-    typer.echo(table(summary, unit))
+    typer.echo(f"{'σ':>6} {'PSNR':>8} {'SSIM':>8} {'s/Mpx':>8}")
+    for at in summary:  # of 255, but for those that were asked for
+        typer.echo(f"{at.level / unit:6g} {at.psnr:8.2f} {at.ssim:8.4f} {at.seconds_per_megapixel:8.2f}")
     count = len(files) - len(failures)
     typer.echo(f"{count} of {len(found)} images of {images}, {prior}{schedule}, {threads} {word}")
     if output is not None:
@@ -130,10 +132,3 @@ def _full_scale(files: Sequence[Path]) -> float:
             continue
         return 1.0 if dtype.kind == "f" else float(np.iinfo(dtype).max)
     return GREY_LEVELS
-
-
-def table(summary: list[Summary], unit: float = 1.0) -> str:
-    """A line for each noise level, which is of 255, times `unit` what was asked for."""
-    lines = [f"{'σ':>6} {'PSNR':>8} {'SSIM':>8} {'s/Mpx':>8}"]
-    lines += [f"{s.level / unit:6g} {s.psnr:8.2f} {s.ssim:8.4f} {s.seconds_per_megapixel:8.2f}" for s in summary]
-    return "\n".join(lines)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from inspect import Parameter
 from pathlib import Path
@@ -93,7 +92,7 @@ def _restore(job: batches.Job, progress: Progress, *, task: Task, request: Reque
 
     start = time.perf_counter()
     image = read_image(job.source)
-    result = image.enlarge(task.factor) if task.factor > 1 else replace(image, missing=None)
+    result = image.enlarge(task.factor)
     check_writable(job.target, result)
     with batches.hear_library(f"cannot {task.verb} {job.source}") as warned:
         options |= {"channel_axis": image.channel_axis, "white": request.white, "progress": progress}

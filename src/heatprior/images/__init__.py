@@ -254,6 +254,8 @@ def _explain_write_errors(path: Path, kind: Format) -> Iterator[None]:
             yield
         except ImageFileError as error:
             raise OutputFileError(f"cannot write {path}: {error}") from error
+        except FileNotFoundError as error:  # whose copy, or whose header, was to hold the result
+            raise OutputFileError(f"cannot write {path}: {error.filename} is gone; put it back") from error
         except (HeatpriorError, OSError, MemoryError):
             raise
         except Exception as error:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from heatprior.errors import ImageFileError, OutputFileError
+from heatprior.errors import ImageFileError
 from heatprior.images.decoding import COPIES, ROOM, available_memory, check_inflated, check_padding, check_size
 from heatprior.images.model import ImageFile, Scale, find_missing
 
@@ -76,10 +76,7 @@ def write(path: Path, pixels: NDArray[Any], like: ImageFile) -> NDArray[Any]:
     import pydicom  # noqa: PLC0415
 
     origin: Origin = like.native
-    try:
-        about = pydicom.dcmread(origin.path)
-    except FileNotFoundError as error:
-        raise OutputFileError(f"{origin.path} is gone; its header was to hold the result") from error
+    about = pydicom.dcmread(origin.path)
     stored = origin.scale.encode(pixels)
     little = bool(about.file_meta.TransferSyntaxUID.is_little_endian)  # a header is not turned into the other order
     order = stored.dtype.newbyteorder("<" if little else ">")

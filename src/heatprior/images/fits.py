@@ -16,7 +16,7 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from heatprior.errors import ImageFileError, OutputFileError
+from heatprior.errors import ImageFileError
 from heatprior.images.decoding import ROOM, check_size, describe_size
 from heatprior.images.model import ImageFile, Scale, find_missing
 
@@ -65,10 +65,7 @@ def write(path: Path, pixels: NDArray[Any], like: ImageFile) -> NDArray[Any] | N
         return None
     origin: Origin = like.native
     stored = origin.scale.encode(pixels)
-    try:
-        shutil.copyfile(origin.path, path)
-    except FileNotFoundError as error:
-        raise OutputFileError(f"{origin.path} is gone; its copy was to hold the result") from error
+    shutil.copyfile(origin.path, path)
     with fits.open(path, memmap=False, do_not_scale_image_data=True) as parts:
         place = parts[origin.part].fileinfo()["datLoc"]
         sums = any(name in parts[origin.part].header for name in CHECKSUMS)

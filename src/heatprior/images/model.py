@@ -157,7 +157,12 @@ class ImageFile:
         return plain.astype(pixels.dtype) if full == 1.0 else np.rint(np.clip(plain, 0, full)).astype(pixels.dtype)
 
     def enlarge(self, factor: int) -> ImageFile:
-        """An empty image `factor` times as wide and high, which keeps profile, EXIF and resolution only."""
+        """An empty image `factor` times as wide and high, which keeps profile, EXIF and resolution only.
+
+        If that is 1, the image itself, no pixel of which is missing any more.
+        """
+        if factor == 1:
+            return replace(self, missing=None)
         height, width = self.pixels.shape[len(self.stack) :][:2]
         shape = (*self.stack, factor * height, factor * width, *((3,) if self.colour else ()))
         others = self.others

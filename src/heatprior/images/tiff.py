@@ -109,10 +109,7 @@ def write(path: Path, pixels: NDArray[Any], like: ImageFile) -> None:
         # Channels of their own were moved to the front, all others to the end.
         independent = not like.colour and like.others is None
         samples = np.moveaxis(samples, 0 if independent else -1, axis)
-    try:
-        shutil.copyfile(origin, path)
-    except FileNotFoundError as error:
-        raise OutputFileError(f"{origin} is gone; its copy was to hold the result") from error
+    shutil.copyfile(origin, path)
     if _stamp(origin) != stamp:
         raise OutputFileError(f"{origin} has changed since it was read; begin again")
     _replace_pixels(path, samples)

@@ -88,11 +88,9 @@ def denoise(image: da.Array, sigma: ArrayLike | da.Array | None, settings: Setti
         if len(places) < channels.ndim:
             return [nest((*places, slice(*ends))) for ends in pairwise(edges[len(places)])]
         wanted = (places[-2], places[-1])
-        read, here = (
-            (*places[:-2], *window) for window in (pipeline.reads(wanted), blocks.reads_of_block(pipeline, wanted))
-        )
+        read, here = pipeline.reads(wanted), (*places[:-2], *blocks.reads_of_block(pipeline, wanted))
         about = {"white": full, "in_colour": in_colour, "alpha": alpha, "rules": rules[places[-3]] if rules else ()}
-        block = work(channels[here], cut(read), shared, wanted, **about)
+        block = work(channels[here], cut((*places[:-2], *read)), shared, wanted, **about)
         return da.from_delayed(block, tuple(place.stop - place.start for place in places), channels.dtype)
 
     clean = da.block(nest(()))
