@@ -22,8 +22,7 @@ from threadpoolctl import threadpool_limits
 from heatprior import TrainingConfig
 from heatprior.arrays import FloatArray
 from heatprior.data.datasets import PatchSource
-from heatprior.learning.optimisers import OrthogonalAdam
-from heatprior.learning.patch_training import NoisyBatch, ScoreMatching
+from heatprior.learning.patch_training import NoisyBatch, OrthogonalAdam, match_scores
 from heatprior.learning.projections import project_orthogonal
 from paper.learning.ipalm import CHECK_EVERY, IPalm, Objective, PaperConfig, initial_experts
 
@@ -57,12 +56,11 @@ def own_step(size: int, batch: NoisyBatch, *, ipalm: bool) -> Any:
     adam, inertial = OrthogonalAdam.begin(state["point"]), IPalm.begin(state["point"], CHECK_EVERY)
 
     def step() -> None:
-        loss = ScoreMatching(pieces, 1.0)  # a new one, as for a new batch: it keeps what it can use again
+        loss = partial(match_scores, pieces, 1.0)
         if ipalm:
-            objective = Objective(loss.value, loss.gradient, (project_orthogonal, None))
-            state["point"] = inertial.step(state["point"], objective)[1]
+            state["point"] = inertial.step(state["point"], Objective.of(loss, (project_orthogonal, None)))[1]
         else:
-            state["point"] = adam.step(state["point"], loss.gradient, (0.005, 0.1))[1]
+            state["point"] = adam.step(state["point"], loss, (0.005, 0.1))[1]
 
     return step
 

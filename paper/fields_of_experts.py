@@ -27,7 +27,7 @@ from heatprior.arrays import FloatArray
 from heatprior.data.datasets import PatchSource
 from heatprior.errors import InvalidInputError
 from heatprior.files import replacing
-from heatprior.learning.optimisers import BETA_MEAN, BETA_SQUARE, EPSILON, Point
+from heatprior.learning.patch_training import BETA_MEAN, BETA_SQUARE, EPSILON, Point
 from heatprior.learning.training import StepByStep
 from heatprior.priors.filters import FilterBank
 from paper.learning.cards import part_of_newest

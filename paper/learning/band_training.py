@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -20,8 +21,7 @@ from heatprior.data.datasets import PatchSource
 from heatprior.errors import InvalidInputError
 from heatprior.kernels.score_matching import score_derivatives, weight_gradient
 from heatprior.kernels.threads import for_each, products_in_one_thread
-from heatprior.learning.optimisers import Point
-from heatprior.learning.patch_training import NoisyBatch, ScoreMatching
+from heatprior.learning.patch_training import Loss, NoisyBatch, Point, match_scores
 from heatprior.priors.bands import NORM_RANGE, Bands, Shape, Spectrum, image_of, to_spectrum
 from heatprior.priors.experts import PAPER_COMPONENTS, Experts
 from heatprior.priors.wavelet import WaveletBasis
@@ -186,8 +186,8 @@ def learn_coefficients(
             drawn = clean[rng.integers(clean.size, size=(1, config.coefficients))]
             noise, sigma = rng.standard_normal(drawn.shape), _sigmas(config, config.coefficients, rng)
             batch = NoisyBatch(*(array.astype(np.float32) for array in (drawn, noise, sigma)))
-            loss = ScoreMatching([batch], config.reach)
-            return Objective(loss.value, loss.gradient, (lambda filters: np.clip(filters, *NORM_RANGE), None))
+            loss: Loss = partial(match_scores, [batch], config.reach)
+            return Objective.of(loss, (lambda filters: np.clip(filters, *NORM_RANGE), None))
 
         first: Point = [point[0][band].reshape(1, 1), point[1][band][None]]
         norm, logits = _minimise(first, objective, steps, config.averaged, lambda _, loss: losses.append(loss))

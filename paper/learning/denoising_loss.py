@@ -23,7 +23,7 @@ import numpy as np
 
 from heatprior.arrays import FloatArray
 from heatprior.kernels.threads import for_each
-from heatprior.learning.optimisers import Point
+from heatprior.learning.patch_training import Point
 from paper.learning.averaging_gradient import TABLE_CELLS, AveragingStep
 
 SIGMA_EXPONENT = 0.9  # e

@@ -14,8 +14,7 @@ import numpy as np
 from heatprior.arrays import FloatArray
 from heatprior.data.datasets import PatchSource
 from heatprior.errors import InvalidInputError
-from heatprior.learning.optimisers import Point
-from heatprior.learning.patch_training import ScoreMatching, Training, TrainingConfig
+from heatprior.learning.patch_training import BOTH, Loss, Point, Training, TrainingConfig
 from heatprior.learning.projections import project_orthogonal
 from heatprior.priors.experts import ALPHA, PAPER_COMPONENTS, Experts
 
@@ -34,6 +33,15 @@ class Objective:
     value: Callable[[Point], float]
     gradient: Callable[[Point, int | None], tuple[float, Point]]
     projections: Sequence[Callable[[FloatArray], FloatArray] | None]
+
+    @classmethod
+    def of(cls, loss: Loss, projections: Sequence[Callable[[FloatArray], FloatArray] | None]) -> Objective:
+        """That of a loss of filters and logits, such as score matching's."""
+
+        def gradient(point: Point, block: int | None) -> tuple[float, Point]:
+            return loss(point, BOTH if block is None else (block,))
+
+        return cls(lambda point: loss(point, ())[0], gradient, projections)
 
 
 # Of the bound, relative to f: near a minimum both sides agree to rounding, which must not stall the step. In float32
@@ -158,8 +166,8 @@ class PaperTraining(Training):
         low, high = self.config.sigma_min, self.config.sigma_max
         return super().sigmas(places) if self.config.noise == "log" else low + (high - low) * places
 
-    def _move(self, loss: ScoreMatching, gradient: Callable[..., tuple[float, Point]]) -> tuple[float, Point]:
-        value, moved = self._optimizer.step(self.point, Objective(loss.value, gradient, (_project, None)))
+    def _move(self, loss: Loss) -> tuple[float, Point]:
+        value, moved = self._optimizer.step(self.point, Objective.of(loss, (_project, None)))
         return value, moved
 
 

@@ -20,7 +20,7 @@ from torch import Tensor
 from heatprior.arrays import FloatArray
 from heatprior.data.datasets import PatchSource
 from heatprior.errors import InvalidInputError
-from heatprior.learning.optimisers import BETA_MEAN, BETA_SQUARE, EPSILON
+from heatprior.learning.patch_training import BETA_MEAN, BETA_SQUARE, EPSILON
 from heatprior.learning.training import StepByStep, check_sizes
 from heatprior.noise_value import Noise
 from heatprior.priors.expectation_maximisation import FLOOR

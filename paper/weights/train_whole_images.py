@@ -18,7 +18,7 @@ import numpy as np
 from tqdm import tqdm
 
 from heatprior.data.datasets import PatchSource, read_images
-from heatprior.learning.optimisers import Point
+from heatprior.learning.patch_training import Point
 from heatprior.priors.convolutional import ConvolutionalPrior, Tiling
 from heatprior.priors.experts import Experts
 from heatprior.priors.wavelet import WaveletBasis, WaveletPrior, daubechies

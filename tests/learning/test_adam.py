@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.linalg import helmert
 
-from heatprior.learning.optimisers import NORM_RATE, OrthogonalAdam
+from heatprior.learning.patch_training import NORM_RATE, OrthogonalAdam
 from heatprior.learning.projections import polar_factor, project_orthogonal
 
 COUNT, PIXELS = 5, 9

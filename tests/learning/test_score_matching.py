@@ -7,7 +7,7 @@ from scipy.special import log_softmax
 from examples import filter_bank, patch_prior
 from heatprior import tweedie
 from heatprior.kernels import threads
-from heatprior.learning.patch_training import FILTERS, LOGITS, NoisyBatch, ScoreMatching
+from heatprior.learning.patch_training import FILTERS, LOGITS, NoisyBatch, match_scores
 
 REACH = 0.8
 
@@ -53,6 +53,11 @@ POINTS = {
 every_point = pytest.mark.parametrize("make", POINTS.values(), ids=POINTS)
 
 
+def loss_on(batch):
+    """The loss alone, as a function of the point."""
+    return lambda point: match_scores(batch, REACH, point, ())[0]
+
+
 def slope_by_differences(function, point, block, direction, step):
     """Central differences of two widths, extrapolated: an error of the fourth order."""
 
@@ -68,8 +73,8 @@ def slope_by_differences(function, point, block, direction, step):
 @every_point
 @pytest.mark.parametrize("block", [FILTERS, LOGITS])
 def test_the_gradient_is_that_of_finite_differences(make, block):
-    point, loss = make(), ScoreMatching(batch_of(2), REACH)
-    _, (gradient,) = loss.gradient(point, block)
+    point, batch = make(), batch_of(2)
+    _, (gradient,) = match_scores(batch, REACH, point, (block,))
     # Differences of width 1e-4 of a loss of size 1 are right to 1e-12, by their curvature and by rounding/width.
     step = 1e-4
     tolerance = 1e-6 * max(np.abs(gradient).max(), 1e-2)
@@ -79,65 +84,52 @@ def test_the_gradient_is_that_of_finite_differences(make, block):
         direction = np.zeros(gradient.shape)
         direction[index] = 1.0
         assert gradient[index] == pytest.approx(
-            slope_by_differences(loss.value, point, block, direction, step), rel=0, abs=tolerance
+            slope_by_differences(loss_on(batch), point, block, direction, step), rel=0, abs=tolerance
         )
 
 
 def test_the_gradient_of_the_papers_start_is_that_of_finite_differences_in_any_direction():
     point = [filter_bank(5, 24).matrix.copy(), np.random.default_rng(0).normal(size=(24, 125))]
-    loss, rng = ScoreMatching(batch_of(5), REACH), np.random.default_rng(1)
-    _, gradients = loss.gradient(point, None)
+    batch, rng = batch_of(5), np.random.default_rng(1)
+    _, gradients = match_scores(batch, REACH, point)
     for block, gradient in enumerate(gradients):
         for _ in range(5):
             direction = rng.standard_normal(gradient.shape)
             direction /= np.linalg.norm(direction)
-            expected = slope_by_differences(loss.value, point, block, direction, 1e-3)
+            expected = slope_by_differences(loss_on(batch), point, block, direction, 1e-3)
             assert (gradient * direction).sum() == pytest.approx(expected, rel=1e-6, abs=1e-8)
 
 
 def test_a_gradient_that_forgets_the_width_of_the_experts_is_noticed():
     """Without the derivative in the variance, which depends on the norms of the filters, the slope is wrong."""
     point, batch = POINTS["orthogonal filters"](), batch_of(2)
-    loss = ScoreMatching(batch, REACH)
-    _, (gradient,) = loss.gradient(point, FILTERS)
+    _, (gradient,) = match_scores(batch, REACH, point, (FILTERS,))
     stretch = point[FILTERS] / np.linalg.norm(point[FILTERS])
-    right = slope_by_differences(loss.value, point, FILTERS, stretch, 1e-4)
+    right = slope_by_differences(loss_on(batch), point, FILTERS, stretch, 1e-4)
 
     def loss_at_fixed_width(moved):
         longer = np.linalg.norm(moved[FILTERS]) / np.linalg.norm(point[FILTERS])
         narrower = [NoisyBatch(p.clean, p.noise, p.sigma / longer) for p in batch]
-        return ScoreMatching(narrower, REACH).value(moved)
+        return loss_on(narrower)(moved)
 
     assert (gradient * stretch).sum() == pytest.approx(right, rel=1e-6)
     wrong = slope_by_differences(loss_at_fixed_width, point, FILTERS, stretch, 1e-4)
     assert wrong != pytest.approx(right, rel=0.01)
 
 
-def test_responses_that_were_kept_belong_to_the_filters():
-    batch, (filters, logits) = batch_of(2), POINTS["orthogonal filters"]()
-    kept, other, fewer = ScoreMatching(batch, REACH), 1.1 * filters, logits[:, ::2]
-    for point in ([filters, logits], [other, logits], [other, 0.5 * logits], [other, fewer], [filters, logits]):
-        fresh = ScoreMatching(batch, REACH).gradient(point, None)
-        value, gradients = kept.gradient(point, None)
-        assert value == fresh[0]
-        for gradient, expected in zip(gradients, fresh[1], strict=True):
-            np.testing.assert_array_equal(gradient, expected)
-    assert kept.value([other, logits]) != kept.value([filters, logits])
-
-
 @every_point
 def test_single_precision_keeps_six_digits_of_the_loss_and_four_of_its_gradients(make):
     point, batch = make(), batch_of(2, (400, 333))
     single = [NoisyBatch(*(x.astype(np.float32) for x in (p.clean, p.noise, p.sigma))) for p in batch]
-    value, gradients = ScoreMatching(single, REACH).gradient(point, None)
-    expected, exact = ScoreMatching(batch, REACH).gradient(point, None)
+    value, gradients = match_scores(single, REACH, point)
+    expected, exact = match_scores(batch, REACH, point)
     assert value == pytest.approx(expected, rel=1e-6)
     for gradient, of_double in zip(gradients, exact, strict=True):
         assert gradient.dtype == np.float64
         # Chains and moments keep five digits of float32.
         assert np.linalg.norm(gradient - of_double) < 1e-4 * np.linalg.norm(of_double)
     other = [NoisyBatch(p.clean, p.noise, np.float32(1.01) * p.sigma) for p in single]  # the control
-    value, gradients = ScoreMatching(other, REACH).gradient(point, None)
+    value, gradients = match_scores(other, REACH, point)
     assert value != pytest.approx(expected, rel=1e-6)
     for gradient, of_double in zip(gradients, exact, strict=True):
         assert np.linalg.norm(gradient - of_double) > 1e-4 * np.linalg.norm(of_double)
@@ -153,16 +145,16 @@ def test_the_loss_is_the_denoising_error_of_the_prior_over_the_noise():
         denoised = tweedie(prior, noisy, piece.sigma)
         errors.append(((denoised - clean) ** 2).sum(axis=1) / piece.sigma**2)
     point = [prior.filters.matrix, prior.experts.logits]
-    value = ScoreMatching(pieces, prior.experts.reach).value(point)
+    value, _ = match_scores(pieces, prior.experts.reach, point, ())
     assert value == pytest.approx(np.concatenate(errors).mean(), rel=1e-9)
 
 
 def test_value_and_gradients_agree_however_they_are_asked_for():
-    point, loss = POINTS["orthogonal filters"](), ScoreMatching(batch_of(2), REACH)
-    value, both = loss.gradient(point, None)
-    assert loss.value(point) == value
+    point, batch = POINTS["orthogonal filters"](), batch_of(2)
+    value, both = match_scores(batch, REACH, point)
+    assert match_scores(batch, REACH, point, ()) == (value, [])
     for block in (FILTERS, LOGITS):
-        value_of_one, (gradient,) = loss.gradient(point, block)
+        value_of_one, (gradient,) = match_scores(batch, REACH, point, (block,))
         assert value_of_one == value
         np.testing.assert_array_equal(gradient, both[block])
 
@@ -173,8 +165,8 @@ def test_the_loss_does_not_depend_on_how_the_batch_is_cut():
     whole = NoisyBatch(
         *(np.concatenate([getattr(p, name) for p in pieces], axis=-1) for name in NoisyBatch.__annotations__)
     )
-    value, gradients = ScoreMatching(pieces, REACH).gradient(point, None)
-    value_of_whole, gradients_of_whole = ScoreMatching([whole], REACH).gradient(point, None)
+    value, gradients = match_scores(pieces, REACH, point)
+    value_of_whole, gradients_of_whole = match_scores([whole], REACH, point)
     assert value == pytest.approx(value_of_whole, rel=1e-13)
     for gradient, of_whole in zip(gradients, gradients_of_whole, strict=True):
         np.testing.assert_allclose(gradient, of_whole, rtol=1e-11, atol=1e-12)
@@ -185,7 +177,7 @@ def test_loss_and_gradient_are_the_same_bits_with_one_thread_and_with_two(monkey
     batch, results = batch_of(5, (400, 399, 400, 401)), []
     for count in (1, 2):
         monkeypatch.setattr(threads, "get_num_threads", lambda count=count: count)
-        results.append(ScoreMatching(batch, REACH).gradient(point, None))
+        results.append(match_scores(batch, REACH, point))
     (value, gradients), (value_of_two, gradients_of_two) = results
     assert value == value_of_two
     for one, two in zip(gradients, gradients_of_two, strict=True):
@@ -212,7 +204,7 @@ def test_the_gradient_is_that_of_automatic_differentiation(make):
         total = total + ((noise + sigma * score) ** 2).sum()
         count += sigma.numel()
     (total / count).backward()
-    value, gradients = ScoreMatching(pieces, REACH).gradient(point, None)
+    value, gradients = match_scores(pieces, REACH, point)
     assert value == pytest.approx(float(total.detach()) / count, rel=1e-9)
     for gradient, block in zip(gradients, (filters, logits), strict=True):
         scale = max(float(block.grad.abs().max()), 1e-6)
@@ -221,5 +213,5 @@ def test_the_gradient_is_that_of_automatic_differentiation(make):
 
 def test_the_weights_of_the_loss_sum_to_one():
     """`log_softmax` of the logits is all that the loss sees of them."""
-    point, loss = POINTS["orthogonal filters"](), ScoreMatching(batch_of(2), REACH)
-    assert loss.value([point[0], log_softmax(point[1], axis=1)]) == pytest.approx(loss.value(point), rel=1e-13)
+    point, loss = POINTS["orthogonal filters"](), loss_on(batch_of(2))
+    assert loss([point[0], log_softmax(point[1], axis=1)]) == pytest.approx(loss(point), rel=1e-13)

@@ -5,7 +5,7 @@ import pytest
 
 from heatprior import InvalidInputError
 from heatprior.data.datasets import PatchSource
-from heatprior.learning.patch_training import NoisyBatch, ScoreMatching
+from heatprior.learning.patch_training import NoisyBatch, match_scores
 from heatprior.priors.convolutional import ConvolutionalPrior, Tiling
 from heatprior.priors.experts import Experts
 from heatprior.priors.wavelet import WaveletBasis, WaveletPrior, daubechies
@@ -97,7 +97,7 @@ def test_a_band_of_coefficients_is_a_filter_of_one_entry():
     rng = np.random.default_rng(5)
     clean, noise, sigma = rng.standard_normal((1, 50)), rng.standard_normal((1, 50)), rng.uniform(0.1, 1.0, 50)
     logits, xi = rng.standard_normal((1, 7)), 1.3
-    value = ScoreMatching([NoisyBatch(clean, noise, sigma)], 1.0).value([np.array([[xi]]), logits])
+    value, _ = match_scores([NoisyBatch(clean, noise, sigma)], 1.0, [np.array([[xi]]), logits])
     mean, _ = Experts(logits).posterior(xi * (clean + sigma * noise).T, xi * sigma[:, None])
     np.testing.assert_allclose(value, np.mean(((clean.T - mean / xi) / sigma[:, None]) ** 2), rtol=1e-10)
 

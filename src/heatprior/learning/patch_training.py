@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -23,8 +23,7 @@ from heatprior.data.datasets import PatchSource
 from heatprior.errors import InvalidInputError, TrainingError
 from heatprior.kernels.score_matching import error_to_gradient, score_derivatives, weight_gradient
 from heatprior.kernels.threads import for_each, meanwhile
-from heatprior.learning.optimisers import OrthogonalAdam, Point
-from heatprior.learning.projections import project_orthogonal
+from heatprior.learning.projections import polar_factor, project_orthogonal
 from heatprior.learning.training import (
     COLUMNS,
     MOST_STEPS,
@@ -46,8 +45,14 @@ REACHES = (1e-3, 1e3)
 LARGEST_SIGMA = 100.0  # grey levels being 0 to 1: nothing of an image is left
 LARGEST_FILTER_RATE = 1.0  # radian in one step
 LARGEST_LOGIT_RATE = 10.0
-Batch = TypeVar("Batch")
 DIVERGED = 1e6  # no entry of a filter and no logit of a sound training is as large
+FILTERS, LOGITS = BOTH = (0, 1)  # the blocks of variables
+Point = list[FloatArray]  # one array for each block of variables
+Loss = Callable[..., tuple[float, Point]]  # of a point, and perhaps of blocks: its value, and its gradient in them
+BETA_MEAN = 0.9  # β₁
+BETA_SQUARE = 0.99  # β₂
+EPSILON = 1e-12  # against division by zero
+NORM_RATE = 3.0  # relative change of a norm in one step, for a turn by one
 
 
 @dataclass(frozen=True)
@@ -138,6 +143,133 @@ class TrainingConfig:
         return Training(self, source)
 
 
+@dataclass(frozen=True)
+class NoisyBatch:
+    """Clean patches and unit noise, (a, n) each, and the noise level of each patch, (n,), above zero.
+
+    All are of one type. Training runs in float32, in which the loss is right to six digits or more and its gradients to
+    four; float64 is exact and slow, by the numpy twins of the kernels.
+    """
+
+    clean: FloatArray
+    noise: FloatArray
+    sigma: FloatArray
+
+
+def match_scores(
+    batch: Sequence[NoisyBatch], reach: float, point: Point, blocks: Sequence[int] = BOTH
+) -> tuple[float, Point]:
+    """The loss on one batch, mean of ‖x − E[X | y]‖² / sigma², Eq. (4), and its gradient in blocks of the point.
+
+    The batch comes in pieces, which run side by side and are added in order: the number of threads changes no bit. The
+    filters need not be orthogonal: points that iPALM extrapolates are not.
+    """
+    filters, logits = point
+    log_weights = np.asarray(log_softmax(logits, axis=1))
+    means = np.linspace(-reach, reach, logits.shape[1])
+    pieces = for_each(lambda piece: _sums_over(piece, filters, log_weights, means, blocks), batch)
+    losses, gradients = zip(*pieces, strict=True)
+    count = sum(piece.sigma.size for piece in batch)
+    return sum(losses) / count, [np.add.reduce(parts) / count for parts in zip(*gradients, strict=True)]
+
+
+def _sums_over(
+    piece: NoisyBatch, filters: FloatArray, log_weights: FloatArray, means: FloatArray, blocks: Sequence[int]
+) -> tuple[float, Point]:
+    """The sum of the losses over a part of a batch, and its gradients in the blocks."""
+    own = np.asarray(filters, piece.clean.dtype)
+    noisy, noise_variances = piece.clean + piece.sigma * piece.noise, piece.sigma**2
+    responses = own @ noisy  # (J, n)
+    variances = (own**2).sum(axis=1)[:, None] * noise_variances
+    variances += np.square(means[1] - means[0], dtype=piece.clean.dtype)
+    derivatives = score_derivatives(responses, variances, log_weights, means, want_derivatives=FILTERS in blocks)
+    back = own.T @ derivatives.score  # Kᵀ phi, (a, n)
+    loss = error_to_gradient(back, piece.noise, piece.sigma)  # now ∂loss/∂(Kᵀ phi)
+    if not blocks:
+        return loss, []
+    back_scores = own @ back  # ∂loss/∂phi, (J, n)
+    gradients: Point = []
+    if FILTERS in blocks:
+        products = derivatives.score @ back.T
+        products += np.multiply(back_scores, derivatives.in_response, out=derivatives.in_response) @ noisy.T
+        by_variance = np.multiply(back_scores, derivatives.in_variance, out=derivatives.in_variance)
+        gradient = 2.0 * filters * (by_variance @ noise_variances)[:, None]
+        gradient += products
+        gradients.append(gradient)
+    if LOGITS in blocks:
+        gradients.append(weight_gradient(responses, variances, back_scores, derivatives, log_weights, means))
+    return loss, gradients
+
+
+@dataclass
+class OrthogonalAdam:
+    """Adam on the manifold of orthogonal filters: it rotates pairs of filters in their common plane, and scales them.
+
+    It minimises over [filters (J, a), logits]. The filters must be orthogonal from the start, and their span does not
+    change: a full set of zero-mean filters, J = a − 1, loses nothing by that.
+
+    Orthogonal filters are diag(norms) O with O Oᵀ = Id. A small move of O along the constraint is an antisymmetric
+    matrix A: O ← (Id − A) O, and A_ij is the angle by which filters i and j rotate in their common plane. Adam takes
+    its steps in these angles, in the logarithms of the norms and in the logits, each with a step size of its own, so
+    that filters with weak, high-frequency responses rotate as readily as strong ones; with steps in the entries of the
+    filters, the strong ones would hold them back. The polar factor removes the second-order error.
+
+    The logits share one step size: with one each, as in plain Adam, the weights of rarely seen components overfit.
+
+    The state between two steps: running means of the gradients (angles, log-norms, logits) and of their squares.
+    """
+
+    means: Point
+    squares: Point
+    steps: int = 0
+
+    def step(self, point: Point, gradient: Loss, rates: tuple[float, float]) -> tuple[float, Point]:
+        """One step with rates for angles (radians) and logits: the function before it, and the new point."""
+        filters, logits = point
+        value, (in_filters, in_logits) = gradient(point)
+        norms = np.linalg.norm(filters, axis=1, keepdims=True)
+        directions = filters / norms
+        in_turns = (norms * in_filters) @ directions.T  # (J, J)
+        turn, growth, change = self._steps_for(
+            [in_turns - in_turns.T, (in_filters * filters).sum(axis=1, keepdims=True), in_logits]
+        )
+        turned = polar_factor(directions - rates[0] * turn @ directions)
+        return value, [norms * np.exp(-NORM_RATE * rates[0] * growth) * turned, logits - rates[1] * change]
+
+    def _steps_for(self, gradients: Point) -> Point:
+        """Adam's steps of size about one; the squares of the logits are averaged to one number."""
+        self.steps += 1
+        squares = [gradients[0] ** 2, gradients[1] ** 2, np.full(1, (gradients[2] ** 2).mean())]
+        steps = []
+        for block, (gradient, square) in enumerate(zip(gradients, squares, strict=True)):
+            self.means[block] = BETA_MEAN * self.means[block] + (1.0 - BETA_MEAN) * gradient
+            self.squares[block] = BETA_SQUARE * self.squares[block] + (1.0 - BETA_SQUARE) * square
+            mean = self.means[block] / (1.0 - BETA_MEAN**self.steps)
+            scale = np.sqrt(self.squares[block] / (1.0 - BETA_SQUARE**self.steps)) + EPSILON
+            steps.append(mean / scale)
+        return steps
+
+    def state(self) -> dict[str, FloatArray]:
+        """The arrays that a checkpoint must keep."""
+        arrays = {f"mean{i}": x for i, x in enumerate(self.means)} | {
+            f"square{i}": x for i, x in enumerate(self.squares)
+        }
+        return arrays | {"steps": np.array([self.steps], dtype=np.float64)}
+
+    @classmethod
+    def begin(cls, point: Point) -> OrthogonalAdam:
+        """The state before the first step: all moments are zero."""
+        count = len(point[0])
+        shapes = [(count, count), (count, 1)]
+        return cls([*map(np.zeros, shapes), np.zeros_like(point[1])], [*map(np.zeros, shapes), np.zeros(1)])
+
+    @classmethod
+    def from_state(cls, state: dict[str, FloatArray]) -> OrthogonalAdam:
+        """The inverse of `state`."""
+        means, squares = ([state[f"{name}{i}"].copy() for i in range(3)] for name in ("mean", "square"))
+        return cls(means, squares, int(state["steps"][0]))
+
+
 class Training(StepByStep):
     """A training run: its parameters, the state of its optimiser, and how many steps are done."""
 
@@ -152,19 +284,22 @@ class Training(StepByStep):
         self.point: Point = [project_orthogonal(start), np.array(experts.logits)]
         self._average: Point = [x.copy() for x in self.point]
         self._optimizer: Any = self.optimizer.begin(self.point)
-        self._batches = Prefetcher(self._batch, config.steps)
+        self._begun: dict[int, Callable[[], Sequence[NoisyBatch]]] = {}  # the next batch, drawn in the background
 
     def _step(self) -> float:
-        loss = ScoreMatching(self._batches.take(self.done), self.config.reach)
+        batch = self._begun.pop(self.done, partial(self._batch, self.done))()
 
-        def gradient(point: Point, block: int | None = None) -> tuple[float, Point]:
-            found = loss.gradient(point, block)
-            self._batches.begin(self.done + 1)  # a gradient takes all cores, the projection after it only one
+        def loss(point: Point, blocks: Sequence[int] = BOTH) -> tuple[float, Point]:
+            found = match_scores(batch, self.config.reach, point, blocks)
+            following = self.done + 1
+            if following < self.config.steps and following not in self._begun:
+                # now: a gradient takes all cores, the projection after it only one
+                self._begun = {following: meanwhile(partial(self._batch, following))}
             return found
 
         try:
             with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # the result is checked below
-                value, self.point = self._move(loss, gradient)
+                value, self.point = self._move(loss)
             bounded = all(np.abs(block).max() < DIVERGED for block in self.point)  # NaN is not
         except np.linalg.LinAlgError:
             bounded = False
@@ -184,9 +319,9 @@ class Training(StepByStep):
         low, high = self.config.sigma_min, self.config.sigma_max
         return low * (high / low) ** places
 
-    def _move(self, _loss: ScoreMatching, gradient: Callable[..., tuple[float, Point]]) -> tuple[float, Point]:
+    def _move(self, loss: Loss) -> tuple[float, Point]:
         """The loss before a step of the optimiser, and the point after it."""
-        return self._optimizer.step(self.point, gradient, (self.config.filter_rate, self.config.logit_rate))  # type: ignore[no-any-return]
+        return self._optimizer.step(self.point, loss, (self.config.filter_rate, self.config.logit_rate))  # type: ignore[no-any-return]
 
     def _batch(self, step: int) -> Sequence[NoisyBatch]:
         """Patches and noise, both without their mean, which zero-mean filters do not see."""
@@ -235,118 +370,3 @@ class Training(StepByStep):
         self.done = int(state["done"][0])
         optimizer = {name.removeprefix("optimizer."): x for name, x in state.items() if name.startswith("optimizer.")}
         self._optimizer = self.optimizer.from_state(optimizer)
-
-
-class Prefetcher(Generic[Batch]):
-    """Draws the batches of steps 0 to `steps` − 1 by `draw`, the next one in the background while a core is idle."""
-
-    def __init__(self, draw: Callable[[int], Batch], steps: int) -> None:
-        self._draw = draw
-        self._steps = steps
-        self._started: dict[int, Callable[[], Batch]] = {}
-
-    def begin(self, step: int) -> None:
-        """Start drawing the batch of a step in the background, unless it was started or there is no such step."""
-        if step < self._steps and step not in self._started:
-            self._started = {step: meanwhile(partial(self._draw, step))}
-
-    def take(self, step: int) -> Batch:
-        """The batch of a step, drawn now unless it was started before."""
-        return self._started.pop(step, partial(self._draw, step))()
-
-
-@dataclass(frozen=True)
-class NoisyBatch:
-    """Clean patches and unit noise, (a, n) each, and the noise level of each patch, (n,), above zero.
-
-    All are of one type. Training runs in float32, in which the loss is right to six digits or more and its gradients to
-    four; float64 is exact and slow, by the numpy twins of the kernels.
-    """
-
-    clean: FloatArray
-    noise: FloatArray
-    sigma: FloatArray
-
-
-FILTERS, LOGITS = 0, 1  # the two blocks of variables
-
-
-class ScoreMatching:
-    """The loss on one batch: mean of ‖x − E[X | y]‖² / sigma², Eq. (4), as a function of the point [filters, logits].
-
-    The batch comes in pieces, which run side by side and are added in order: the number of threads changes no bit. The
-    filters need not be orthogonal: extrapolated points are not. Responses are kept for the next point,
-    which may have the same filters: arrays of a point must not be changed once they were given, and one object is not
-    for several threads.
-    """
-
-    def __init__(self, batch: Sequence[NoisyBatch], reach: float) -> None:
-        self._pieces = [_Piece(piece) for piece in batch]
-        self._count = sum(piece.sigma.size for piece in batch)
-        self._reach = reach
-
-    def value(self, point: Point) -> float:
-        """The loss at a point."""
-        return self._evaluate(point, ())[0]
-
-    def gradient(self, point: Point, block: int | None = None) -> tuple[float, Point]:
-        """The loss, and its gradient in one block or in both."""
-        return self._evaluate(point, (FILTERS, LOGITS) if block is None else (block,))
-
-    def _evaluate(self, point: Point, blocks: Sequence[int]) -> tuple[float, Point]:
-        filters, logits = point
-        log_weights = np.asarray(log_softmax(logits, axis=1))
-        means = np.linspace(-self._reach, self._reach, logits.shape[1])
-        pieces = for_each(lambda piece: piece.sums(filters, log_weights, means, blocks), self._pieces)
-        losses, gradients = zip(*pieces, strict=True)
-        return sum(losses) / self._count, [_sum(parts) / self._count for parts in zip(*gradients, strict=True)]
-
-
-def _sum(parts: Sequence[FloatArray]) -> FloatArray:
-    """Add up the parts, in place, into the first of them."""
-    for part in parts[1:]:
-        np.add(parts[0], part, out=parts[0])
-    return parts[0]
-
-
-class _Piece:
-    """A part of a batch, with its responses to the filters that it met last."""
-
-    def __init__(self, batch: NoisyBatch) -> None:
-        self._batch = batch
-        self._variance_of_noise = batch.sigma**2
-        self._noisy: FloatArray | None = None
-        self._given: FloatArray | None = None
-        self._filters = self._responses = self._noise_variances = np.empty((0, 0), batch.clean.dtype)
-
-    def sums(
-        self, filters: FloatArray, log_weights: FloatArray, means: FloatArray, blocks: Sequence[int]
-    ) -> tuple[float, Point]:
-        """The sum of the losses, and its gradients in the blocks."""
-        batch = self._batch
-        if self._noisy is None:
-            self._noisy = batch.clean + batch.sigma * batch.noise
-        if filters is not self._given:
-            self._given, self._filters = filters, np.asarray(filters, batch.clean.dtype)
-            self._responses = self._filters @ self._noisy  # (J, n)
-            self._noise_variances = (self._filters**2).sum(axis=1)[:, None] * self._variance_of_noise
-        own, responses = self._filters, self._responses
-        variances = self._noise_variances + np.square(means[1] - means[0], dtype=batch.clean.dtype)
-        derivatives = score_derivatives(responses, variances, log_weights, means, want_derivatives=FILTERS in blocks)
-        back = own.T @ derivatives.score  # Kᵀ phi, (a, n)
-        loss = error_to_gradient(back, batch.noise, batch.sigma)  # now ∂loss/∂(Kᵀ phi)
-        if not blocks:
-            return loss, []
-
-        back_scores = own @ back  # ∂loss/∂phi, (J, n)
-        gradients: Point = []
-        if FILTERS in blocks:
-            products = derivatives.score @ back.T
-            products += np.multiply(back_scores, derivatives.in_response, out=derivatives.in_response) @ self._noisy.T
-            by_variance = np.multiply(back_scores, derivatives.in_variance, out=derivatives.in_variance)
-            gradient = 2.0 * filters * (by_variance @ self._variance_of_noise)[:, None]
-            gradient += products
-            gradients.append(gradient)
-        if LOGITS in blocks:
-            gradients.append(weight_gradient(responses, variances, back_scores, derivatives, log_weights, means))
-        return loss, gradients
