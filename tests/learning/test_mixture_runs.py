@@ -6,9 +6,9 @@ from synthetic import folder_of_images
 from test_runs import timeless
 
 import heatprior as hp
-from heatprior.learning.material import gather
 from heatprior.learning.mixture_training import MixtureTraining
 from heatprior.learning.runs import Run, RunSettings
+from heatprior.learning.train import gather
 from heatprior.learning.training import LIKELIHOOD_COLUMNS, Loop
 
 

@@ -1,7 +1,6 @@
 """A run can be interrupted, killed, resumed; nothing is lost, and its end is the same bits."""
 
 import csv
-import json
 import os
 import random
 import signal
@@ -19,9 +18,9 @@ import heatprior as hp
 from heatprior.files import claim, working_folder
 from heatprior.learning import runs
 from heatprior.learning import training as training_module
-from heatprior.learning.material import gather
 from heatprior.learning.patch_training import Training
 from heatprior.learning.runs import Run, RunSettings
+from heatprior.learning.train import gather
 from heatprior.learning.training import COLUMNS, Loop
 
 CONFIG = hp.TrainingConfig(size=3, components=11, batch=40, steps=60)
@@ -85,14 +84,6 @@ def test_a_run_that_stops_and_goes_on_ends_with_the_same_bytes(tmp_path, photos,
     for name in ("prior.safetensors", "config.json"):
         assert (broken.folder / name).read_bytes() == (whole.folder / name).read_bytes()
     assert timeless(broken.folder) == timeless(whole.folder)
-
-
-def test_settings_from_before_there_were_kinds_are_those_of_a_patch_prior(tmp_path, photos):
-    run = begun(tmp_path / "run", photos)
-    values = json.loads((run.folder / "config.json").read_text())
-    assert values.pop("kind") == "patch"
-    (run.folder / "config.json").write_text(json.dumps(values))
-    assert run.settings().training == CONFIG
 
 
 def test_a_finished_run_that_goes_on_changes_nothing(tmp_path, photos):

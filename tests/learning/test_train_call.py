@@ -10,7 +10,8 @@ import pytest
 from synthetic import folder_of_images, landscape
 
 import heatprior as hp
-from heatprior.learning.runs import Run, interruptible
+from heatprior.learning.runs import Run
+from heatprior.learning.train import interruptible
 from heatprior.learning.training import StepReport
 
 CONFIG = hp.TrainingConfig(size=3, components=11, batch=40, steps=30)

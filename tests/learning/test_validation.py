@@ -40,8 +40,8 @@ def test_values_are_those_of_the_protocol():
 
 def test_at_most_eight_images_count_and_small_ones_do_not():
     flat = np.zeros((20, 20), np.uint8)
-    assert Validation([flat] * 12, 7).images == 8
-    assert Validation([flat[:3], flat], 7).images == 1
+    assert len(Validation([flat] * 12, 7).images) == 8
+    assert len(Validation([flat[:3], flat], 7).images) == 1
     assert len(Validation([flat], 7).psnr(dct_prior(7))) == len(LEVELS)
     with pytest.raises(InvalidInputError, match="none of 1 validation images"):
         Validation([flat[:3]], 7)

@@ -16,7 +16,7 @@ from heatprior.errors import OutputFileError, TrainingError
 from heatprior.kinds import KINDS, trainable
 
 if TYPE_CHECKING:
-    from heatprior.learning.runs import Session
+    from heatprior.learning.train import Session
     from heatprior.learning.training import LogEntry, StepReport
 
 INTERRUPTED = 130
@@ -88,7 +88,8 @@ def train(
     The run folder holds the settings (config.json), a log (log.csv, loss.png), a checkpoint, and at the end the prior
     (prior.safetensors, with a picture of it). Ctrl-C saves a checkpoint and exits; --resume continues bit-identically.
     """
-    from heatprior.learning.runs import PRIOR, Run, begin_run, interruptible, resume_run
+    from heatprior.learning.runs import PRIOR, Run
+    from heatprior.learning.train import begin_run, interruptible, resume_run
 
     if isnan(checkpoint):  # which older releases of typer take for a number within limits
         raise typer.BadParameter("--checkpoint is nan; expected the seconds between checkpoints")

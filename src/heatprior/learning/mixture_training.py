@@ -25,7 +25,7 @@ from heatprior.kernels.threads import products_in_one_thread
 from heatprior.learning.training import (
     LIKELIHOOD_COLUMNS,
     MOST_STEPS,
-    StepByStep,
+    PriorTraining,
     Validation,
     ValidationScores,
     check_sizes,
@@ -118,8 +118,10 @@ class MixtureConfig:
         return MixtureTraining(self, source)
 
 
-class MixtureTraining(StepByStep):
+class MixtureTraining(PriorTraining[GaussianMixturePrior]):
     """A run: running averages of the sufficient statistics, their mixture, and how many steps are done."""
+
+    config: MixtureConfig
 
     def __init__(self, config: MixtureConfig, source: PatchSource) -> None:
         super().__init__(source, config.size, config.steps)
@@ -178,7 +180,7 @@ class MixtureTraining(StepByStep):
         mixture = self._mixture
         order = np.argsort(-np.exp(mixture.log_weights).sum(axis=1), kind="stable")
         return GaussianMixturePrior(
-            mixture.covariances[order], mixture.log_weights[order], mixture.contrasts, self.describe(self.config, card)
+            mixture.covariances[order], mixture.log_weights[order], mixture.contrasts, self.describe(card)
         )
 
     def validate(self, validation: Validation) -> ValidationScores:

@@ -27,7 +27,7 @@ from heatprior.learning.projections import polar_factor, project_orthogonal
 from heatprior.learning.training import (
     COLUMNS,
     MOST_STEPS,
-    StepByStep,
+    PriorTraining,
     Validation,
     ValidationScores,
     check_sizes,
@@ -270,10 +270,11 @@ class OrthogonalAdam:
         return cls(means, squares, int(state["steps"][0]))
 
 
-class Training(StepByStep):
+class Training(PriorTraining[PatchPrior]):
     """A training run: its parameters, the state of its optimiser, and how many steps are done."""
 
     optimizer: ClassVar[Any] = OrthogonalAdam
+    config: TrainingConfig
 
     def __init__(self, config: TrainingConfig, source: PatchSource) -> None:
         super().__init__(source, config.size, config.steps)
@@ -343,9 +344,7 @@ class Training(StepByStep):
         """The average of the last iterates as a prior, its filters sorted by norm."""
         filters, logits = project_orthogonal(self._average[0], steps=None), self._average[1]
         order = np.argsort(np.linalg.norm(filters, axis=1))
-        return PatchPrior(
-            FilterBank(filters[order]), Experts(logits[order], self.config.reach), self.describe(self.config, card)
-        )
+        return PatchPrior(FilterBank(filters[order]), Experts(logits[order], self.config.reach), self.describe(card))
 
     def validate(self, validation: Validation) -> ValidationScores:
         """PSNR, in one step of empirical Bayes."""

@@ -10,14 +10,11 @@ from __future__ import annotations
 
 import csv
 import json
-import signal
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from os import PathLike
 from pathlib import Path
-from threading import current_thread, main_thread
 from typing import Any
 
 import numpy as np
@@ -26,19 +23,15 @@ from safetensors.numpy import save
 
 from heatprior.arrays import FloatArray
 from heatprior.errors import InvalidInputError, OutputFileError, TrainingError
-from heatprior.files import discard_unfinished, keep_apart, replacing
+from heatprior.files import discard_unfinished, replacing
 from heatprior.kinds import KINDS
-from heatprior.learning.material import Images, Material, gather
 from heatprior.learning.training import PSNR_COLUMNS, LogEntry, Loop, StepReport, TrainingSettings
 from heatprior.priors.protocol import StoredPrior
-from heatprior.version import __version__
 
 CONFIG, LOG, CHECKPOINT, PRIOR = "config.json", "log.csv", "checkpoint.safetensors", "prior.safetensors"
-FIRST_KIND = "patch"  # of runs from the time when there was only one kind
 HEADER = "heatprior-run"
 CHECKPOINT_SECONDS = 30.0
 VALIDATION_COLUMNS = ("log_likelihood", *PSNR_COLUMNS)
-IN_MEMORY = "(in memory)"  # the place of images that were given as arrays
 Report = Callable[[StepReport | LogEntry], object]
 
 
@@ -63,7 +56,7 @@ class RunSettings:
     def from_json(cls, text: str) -> RunSettings:
         """The inverse of `to_json`."""
         values = json.loads(text)
-        config = KINDS[values.pop("kind", FIRST_KIND)].find("training")
+        config = KINDS[values.pop("kind")].find("training")
         return cls(**{**values, "training": config(**values["training"])})
 
 
@@ -192,7 +185,7 @@ class Run:
         self,
         loop: Loop,
         *,
-        report: Callable[[StepReport | LogEntry], object] | None = None,
+        report: Report | None = None,
         stop: Callable[[], bool] = lambda: False,
         card: Mapping[str, Any] | None = None,
         checkpoint_seconds: float = CHECKPOINT_SECONDS,
@@ -253,116 +246,3 @@ def _read_checkpoint(path: Path, settings: RunSettings) -> dict[str, FloatArray]
     if written != settings:
         raise TrainingError(f"{path} belongs to a run with other settings than {CONFIG}; start a new run")
     return state
-
-
-@dataclass(frozen=True)
-class Session:
-    """A run in progress: its folder, its loop, and the images that it learns from."""
-
-    run: Run
-    loop: Loop
-    material: Material
-
-    @property
-    def card(self) -> dict[str, str]:
-        """The provenance entries of the card of the prior."""
-        return {
-            "name": self.run.folder.resolve().name,
-            "made": f"by heatprior train, version {__version__}",
-            "trained on": self.material.description,
-        }
-
-
-def begin_run(
-    folder: Path,
-    config: TrainingSettings[StoredPrior],
-    images: Images,
-    validation: Images | None = None,
-    *,
-    hold_out: bool = True,
-    replace: bool = False,
-) -> Session:
-    """Start a new run in `folder`; an existing run is an error, or is deleted with `replace`."""
-    _keep_apart(folder, images, validation)
-    run = Run(folder)
-    run.check_new(replace=replace)
-    material = gather(config, images, validation, hold_out=hold_out)
-    place, other = _place(images), None if validation is None else _place(validation)
-    run.begin(RunSettings(config, place, other, material.source.digest, hold_out))
-    return Session(run, Loop(config.training(material.source), material.validation), material)
-
-
-def resume_run(
-    folder: Path,
-    images: Images | None = None,
-    validation: Images | None = None,
-    *,
-    kind: str | None = None,
-    asked: Mapping[str, Any] | None = None,
-) -> Session:
-    """Resume the run in `folder`, with its own settings and images.
-
-    Images may be given again, if they have moved or were arrays, but must be the same ones. `kind` and `asked` are what
-    the settings are expected to be: a run that was started with others is an error.
-    """
-    run = Run(folder)
-    run.check_unchanged(kind, asked or {})
-    settings = run.settings()
-    if images is None:
-        images = _known(settings.images, "images", folder)
-    if validation is None and settings.validation is not None:
-        validation = _known(settings.validation, "validation images", folder)
-    _keep_apart(folder, images, validation)
-    material = gather(settings.training, images, validation, hold_out=settings.hold_out)
-    if material.source.digest != settings.digest:
-        raise TrainingError(f"the images differ from those with which {folder} was started; start a new run with them")
-    return Session(run, Loop(settings.training.training(material.source), material.validation), material)
-
-
-def _keep_apart(folder: Path, *given: Images | None) -> None:
-    """Refuse a run folder that is one of the folders with images, contains one or lies within one."""
-    places = [images for images in given if isinstance(images, str | PathLike)]
-    keep_apart([folder], [Path(place) for place in places])
-
-
-def _place(images: Images) -> str:
-    """The absolute place of images, so that a run can be resumed from any working directory."""
-    if not isinstance(images, str | PathLike):
-        return IN_MEMORY
-    return str(Path(images).resolve())
-
-
-def _known(place: str, what: str, folder: Path) -> str:
-    if place == IN_MEMORY:
-        raise TrainingError(f"the {what} of {folder} were arrays and are not stored; give them again")
-    return place
-
-
-@contextmanager
-def interruptible() -> Iterator[Callable[[], bool]]:
-    """Turn Ctrl-C into a question: yields a function that says whether SIGINT or SIGTERM was received.
-
-    A second signal has its default effect.
-
-    Only the main thread of a process can receive signals; in others the answer is always no.
-    """
-    received: list[int] = []
-    if current_thread() is not main_thread():
-        yield lambda: False
-        return
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-
-    def restore() -> None:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-    def note(number: int, _: object) -> None:
-        received.append(number)
-        restore()
-
-    for number in before:
-        signal.signal(number, note)
-    try:
-        yield lambda: bool(received)
-    finally:
-        restore()

@@ -11,7 +11,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import Field, asdict, dataclass
-from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,11 +68,6 @@ class StepByStep(ABC):
                 loss = self._step()
                 yield StepReport(self.done, loss, time.perf_counter() - begin)
 
-    def describe(self, config: Any, card: Mapping[str, Any] | None) -> dict[str, Any]:
-        """The card of the prior so far: how it is trained, and these entries."""
-        training = {**asdict(config), "steps_done": self.done, "images": self.source.images}
-        return {"training": training, **(card or {})}
-
     @abstractmethod
     def _step(self) -> float:
         """Do the next step and count it in `done`; returns the loss before it."""
@@ -93,19 +88,14 @@ class Validation:
     def __init__(self, images: Sequence[NDArray[Any]], size: int, sigma: float = 0.0) -> None:
         self.size = size
         self.sigma = sigma
-        self._clean = [_centre(scaled_by_type(image)) for image in images if min(image.shape) >= size][:MOST_IMAGES]
-        if not self._clean:
+        self.images = [_centre(scaled_by_type(image)) for image in images if min(image.shape) >= size][:MOST_IMAGES]
+        if not self.images:
             raise InvalidInputError(f"none of {len(images)} validation images holds a patch of {size}×{size} pixels")
-
-    @property
-    def images(self) -> int:
-        """The number of images."""
-        return len(self._clean)
 
     def psnr(self, prior: PatchPrior | GaussianMixturePrior) -> tuple[float, ...]:
         """Mean PSNR over the images, for each of LEVELS."""
-        results = np.empty((len(self._clean), len(LEVELS)))
-        for i, clean in enumerate(self._clean):
+        results = np.empty((len(self.images), len(LEVELS)))
+        for i, clean in enumerate(self.images):
             for k, level in enumerate(LEVELS):
                 sigma = level / 255.0
                 results[i, k] = psnr(denoise_once(prior, with_noise(clean, i, sigma), sigma), clean)
@@ -113,7 +103,7 @@ class Validation:
 
     def log_likelihood(self, prior: GaussianMixturePrior) -> float:
         """Mean log-density of patches of the images, with the noise that these came with."""
-        source = PatchSource(self._clean, self.size, self.sigma)
+        source = PatchSource(self.images, self.size, self.sigma)
         patches = source.draw(HELD_OUT_PATCHES, np.random.default_rng(0)).T
         return log_likelihood(prior, patches, self.sigma)
 
@@ -136,35 +126,31 @@ class ValidationScores(NamedTuple):
     log_likelihood: float | None = None
 
 
-class PriorTraining(Protocol[PriorT_co]):
+class PriorTraining(StepByStep, Generic[PriorT_co]):
     """A training of some kind of prior. Whenever it yields, `state` is complete."""
 
-    done: int
+    config: Any  # its settings
 
-    @property
-    def config(self) -> TrainingSettings[PriorT_co]:
-        """Its settings."""
-        ...
+    def describe(self, card: Mapping[str, Any] | None) -> dict[str, Any]:
+        """The card of the prior so far: how it is trained, and these entries."""
+        training = {**asdict(self.config), "steps_done": self.done, "images": self.source.images}
+        return {"training": training, **(card or {})}
 
-    def run(self, steps: int) -> Iterator[StepReport]:
-        """Do up to `steps` more steps, and report after each."""
-        ...
-
+    @abstractmethod
     def prior(self, card: dict[str, Any] | None = None) -> PriorT_co:
-        """The prior so far."""
-        ...
+        """The prior so far, with a card that says how it was trained, and these entries."""
 
+    @abstractmethod
     def validate(self, validation: Validation) -> ValidationScores:
         """Score the prior so far on images that it is not trained on."""
-        ...
 
+    @abstractmethod
     def state(self) -> dict[str, FloatArray]:
         """The arrays needed to go on."""
-        ...
 
+    @abstractmethod
     def restore(self, state: dict[str, FloatArray]) -> None:
         """Go on from `state`, of a run with the same settings."""
-        ...
 
 
 class TrainingSettings(Protocol[PriorT_co]):
@@ -180,26 +166,21 @@ class TrainingSettings(Protocol[PriorT_co]):
     @property
     def size(self) -> int:
         """The side of a patch."""
-        ...
 
     @property
     def batch(self) -> int:
         """Patches per step."""
-        ...
 
     @property
     def steps(self) -> int:
         """Number of steps of the whole training."""
-        ...
 
     @property
     def noise_of_images(self) -> float:
         """Standard deviation of the noise in the training images, on the scale of images in [0, 1]."""
-        ...
 
     def training(self, source: PatchSource) -> PriorTraining[PriorT_co]:
         """A new training run with these settings."""
-        ...
 
 
 def store_integer(settings: object, name: str, least: int, most: int | None = None) -> None:
