@@ -71,15 +71,12 @@ class DiffusedPrior(Protocol):
 
     def log_prob(self, y: FloatArray, sigma: ArrayLike) -> FloatArray:
         """log f(y, t), the log-density of the noisy patch."""
-        ...
 
     def score(self, y: FloatArray, sigma: ArrayLike) -> FloatArray:
         """∇ log f(y, t)."""
-        ...
 
     def sample(self, count: int, sigma: ArrayLike = 0.0, *, rng: np.random.Generator) -> FloatArray:
         """Independent draws of the noisy patch."""
-        ...
 
 
 @runtime_checkable
@@ -98,12 +95,10 @@ class ImagePrior(DiffusedPrior, Protocol):
     @property
     def margin(self) -> int:
         """The number of pixels beyond an edge that matter."""
-        ...
 
     @property
     def unit(self) -> int:
         """The period of the coarsest band: pixels that a piece of an image needs along each side."""
-        ...
 
     def sample(
         self,
@@ -115,11 +110,9 @@ class ImagePrior(DiffusedPrior, Protocol):
         progress: Progress | None = None,
     ) -> FloatArray:
         """Independent draws of the noisy image, (count, H, W); `progress` is called with the fraction done."""
-        ...
 
     def denoise(self, image: FloatArray, sigma: float) -> FloatArray:
         """One step of empirical Bayes of an image (H, W) of any size, the same wherever the image is shifted to."""
-        ...
 
 
 class NoiseDirections(NamedTuple):
@@ -155,22 +148,18 @@ class Prior(DiffusedPrior, Protocol):
     @property
     def card(self) -> Mapping[str, Any]:
         """Provenance and settings of the prior."""
-        ...
 
     @property
     def patch_shape(self) -> tuple[int, ...]:
         """(b, b) pixels of a patch; () for a prior of whole images of any size."""
-        ...
 
     @property
     def schedules(self) -> Schedules:
         """Noise levels and weights of half-quadratic splitting, step by step."""
-        ...
 
     @property
     def noise_likelihood(self) -> NoiseLikelihood | None:
         """The likelihood by which noise is estimated from patches; None if there is none."""
-        ...
 
     def denoise_step(
         self, image: FloatArray, noise: Noise, progress: Progress | None = None, *, grid: Grid = EVERY
@@ -180,15 +169,12 @@ class Prior(DiffusedPrior, Protocol):
         Patches that overlap are averaged: all of them, or those that lie on a `grid`. A prior whose `takes_guide` is
         true takes a `guide` as well: where the image is a difference of colours, the brightness, denoised.
         """
-        ...
 
     def cells(self, shape: tuple[int, int], grid: Grid = EVERY) -> Cells | None:
         """The cells in which a step of an image of this shape is computed; None if it looks at all of it at once."""
-        ...
 
     def facts(self) -> dict[str, object]:
         """A summary of the prior, for printing."""
-        ...
 
 
 def tweedie(prior: DiffusedPrior, y: FloatArray, sigma: ArrayLike) -> FloatArray:
@@ -241,11 +227,9 @@ class StoredPrior(Prior, Protocol):
     @property
     def parameters(self) -> int:
         """The number of learnt parameters."""
-        ...
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the prior as one safetensors file."""
-        ...
 
 
 def with_card(prior: Any, **facts: object) -> dict[str, object]:

@@ -32,11 +32,9 @@ class Drawable(Protocol):
 
     def posterior(self, y: FloatArray, sigma: ArrayLike) -> Posterior:
         """Mean and variance."""
-        ...
 
     def posterior_sample(self, y: FloatArray, sigma: ArrayLike, *, rng: np.random.Generator) -> FloatArray:
         """A draw for each y."""
-        ...
 
 
 def posterior_samples(

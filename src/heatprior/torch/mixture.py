@@ -20,7 +20,7 @@ from heatprior.kernels.shapes import SLOPE
 from heatprior.priors.gaussian_mixture import GaussianMixturePrior
 from heatprior.torch.averaging import average_by_weight
 from heatprior.torch.experts import LOG_2PI
-from heatprior.torch.module import Posterior, PriorModule, Sigma, in_chunks, on_patches, turn
+from heatprior.torch.module import PriorModule, in_chunks, turn
 
 
 class _Model(NamedTuple):
@@ -29,6 +29,28 @@ class _Model(NamedTuple):
     axes: Tensor  # (K, d, a)
     variances: Tensor  # c_g λ_kd, (K, G, d)
     log_weights: Tensor  # (K, G)
+
+    def log_prob(self, y: Tensor, sigma: Tensor) -> tuple[Tensor]:
+        """Of patches without their brightness: (n,)."""
+        return (self.logarithms(self.responses(y), self.widen(sigma)).flatten(1).logsumexp(-1),)
+
+    def score(self, y: Tensor, sigma: Tensor) -> tuple[Tensor]:
+        """−Σ_kg P(k, g | y) (c_g Σ_k + sigma² Id)⁻¹ y: (n, a)."""
+        u, variances = self.responses(y), self.widen(sigma)
+        parts = self.responsibilities(u, variances)
+        return (-(over_axes(parts, 1.0 / variances) * u).flatten(1) @ self.axes.flatten(0, 1),)
+
+    def posterior(self, y: Tensor, sigma: Tensor) -> tuple[Tensor, Tensor]:
+        """Mean and variance over all shapes, (n, a) each."""
+        u, variances = self.responses(y), self.widen(sigma)
+        parts = self.responsibilities(u, variances)
+        noise = sigma[..., None, None, None] ** 2 / variances  # part of a response that is noise
+        axes = self.axes.flatten(0, 1)
+        removed = (over_axes(parts, noise) * u).flatten(1) @ axes
+        own = over_axes(parts, noise * self.variances).flatten(1) @ axes**2  # what each component leaves
+        each = torch.einsum("nkgd,kda->nkga", noise * u[:, :, None, :], self.axes)
+        between = torch.einsum("nkg,nkga->na", parts, (each - removed[:, None, None]) ** 2)
+        return y - removed, own + between + sigma[..., None] ** 2 / y.shape[-1]
 
     def responses(self, y: Tensor) -> Tensor:
         """Along the axes of each shape, (n, K, d)."""
@@ -42,6 +64,11 @@ class _Model(NamedTuple):
         """Log-densities of the weighted components, (n, K, G)."""
         constants = self.log_weights - 0.5 * (variances.log() + LOG_2PI).sum(-1)
         return constants - 0.5 * over_contrasts(u**2, 1.0 / variances)
+
+    def responsibilities(self, u: Tensor, variances: Tensor) -> Tensor:
+        """P(k, g | y), (n, K, G)."""
+        logs = self.logarithms(u, variances)
+        return logs.flatten(1).softmax(-1).view_as(logs)
 
 
 def over_contrasts(u: Tensor, weights: Tensor) -> Tensor:
@@ -62,7 +89,6 @@ class MixtureModule(PriorModule):
     angles: Tensor  # (K, d, d)
     log_variances: Tensor  # (K, d)
     log_contrasts: Tensor  # (G,)
-    logits: Tensor  # (K, G)
     rival: float  # how likely a shape must be to take part in a posterior mean, the best being 1
     window: Tensor  # how much the pixels of a patch count in an average, (a,)
     confidences: Tensor  # and patches of each component, (K, G)
@@ -96,40 +122,6 @@ class MixtureModule(PriorModule):
     def size(self) -> int:
         """b, the side of a patch."""
         return isqrt(self.basis.shape[1])
-
-    def log_prob(self, y: Tensor, sigma: Sigma) -> Tensor:
-        """log f(y, t) of patches (..., a) without their brightness: (...)."""
-
-        def function(model: _Model, y: Tensor, sigma: Tensor) -> tuple[Tensor]:
-            return (model.logarithms(model.responses(y), model.widen(sigma)).flatten(1).logsumexp(-1),)
-
-        return on_patches(self, "log_prob", function, y, sigma)[0]
-
-    def score(self, y: Tensor, sigma: Sigma) -> Tensor:
-        """∇ log f(y, t) = −Σ_kg P(k, g | y) (c_g Σ_k + sigma² Id)⁻¹ y, (..., a)."""
-
-        def function(model: _Model, y: Tensor, sigma: Tensor) -> tuple[Tensor]:
-            u, variances = model.responses(y), model.widen(sigma)
-            parts = _parts(model.logarithms(u, variances))
-            return (-(over_axes(parts, 1.0 / variances) * u).flatten(1) @ model.axes.flatten(0, 1),)
-
-        return on_patches(self, "score", function, y, sigma)[0]
-
-    def posterior(self, y: Tensor, sigma: Sigma) -> Posterior:
-        """Mean and variance, pixel by pixel, of the clean patches: (..., a) each; over all shapes."""
-
-        def function(model: _Model, y: Tensor, sigma: Tensor) -> tuple[Tensor, Tensor]:
-            u, variances = model.responses(y), model.widen(sigma)
-            parts = _parts(model.logarithms(u, variances))
-            noise = sigma[..., None, None, None] ** 2 / variances  # part of a response that is noise
-            axes = model.axes.flatten(0, 1)
-            removed = (over_axes(parts, noise) * u).flatten(1) @ axes
-            own = over_axes(parts, noise * model.variances).flatten(1) @ axes**2  # what each component leaves
-            each = torch.einsum("nkgd,kda->nkga", noise * u[:, :, None, :], model.axes)
-            between = torch.einsum("nkg,nkga->na", parts, (each - removed[:, None, None]) ** 2)
-            return y - removed, own + between + sigma[..., None] ** 2 / y.shape[-1]
-
-        return Posterior(*on_patches(self, "posterior", function, y, sigma))
 
     def changes(self, images: Tensor, sigma: Tensor, grid: Grid = EVERY, guide: Tensor | None = None) -> Tensor:
         """The change of every patch by its posterior mean over the shapes that explain it best, averaged: (N, H, W).
@@ -195,8 +187,3 @@ class _Along(NamedTuple):
         wider, slope = 1.0 + float(SLOPE) ** 2 * a, float(SLOPE) ** 2
         gained = 0.5 * (slope / wider * b**2 - wider.log())
         return cls(v, F.softplus(gained), slope / wider * b * gained.sigmoid())
-
-
-def _parts(logarithms: Tensor) -> Tensor:
-    """P(k, g | y), (n, K, G)."""
-    return logarithms.flatten(1).softmax(-1).view_as(logarithms)

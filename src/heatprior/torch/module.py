@@ -48,6 +48,7 @@ class PriorModule(nn.Module):
     """
 
     room: int | None = None
+    logits: Tensor
 
     def __init__(self, prior: Any) -> None:
         super().__init__()
@@ -72,16 +73,43 @@ class PriorModule(nn.Module):
         """b, the side of a patch; 1 for a prior of whole images."""
 
     @abstractmethod
+    def model(self, dtype: torch.dtype) -> Any:
+        """What the parameters stand for, in one type; on patches (n, a) its methods have the names of those here."""
+
     def log_prob(self, y: Tensor, sigma: Sigma) -> Tensor:
-        """log f(y, t)."""
+        """log f(y, t) of patches (..., a), or of images (..., H, W): (...); see that of the library's prior."""
+        return self._evaluate("log_prob", y, sigma)[0]
 
-    @abstractmethod
     def score(self, y: Tensor, sigma: Sigma) -> Tensor:
-        """∇ log f(y, t)."""
+        """∇ log f(y, t), of the shape of y."""
+        return self._evaluate("score", y, sigma)[0]
 
-    @abstractmethod
     def posterior(self, y: Tensor, sigma: Sigma) -> Posterior:
-        """Mean and variance of the clean patch or image."""
+        """Mean and variance, pixel by pixel, of the clean patches or images."""
+        return Posterior(*self._evaluate("posterior", y, sigma))
+
+    def _evaluate(self, name: str, y: Tensor, sigma: Sigma) -> tuple[Tensor, ...]:
+        """By the compiled kernels of the library where no gradient is wanted, otherwise by tensors."""
+        sigmas = self._check(y, sigma)
+        if can_use_library(self, y, sigmas):
+            return call_library(getattr(self.to_prior(), name), y, sigmas)
+        return tuple(found.to(y.dtype) for found in self._compute(name, y.to(self.logits.dtype), sigmas))
+
+    def _check(self, y: Tensor, sigma: Sigma) -> Tensor:
+        """The noise levels, () or one for each patch."""
+        check_patches(y, self.size)
+        return as_sigma(sigma, self.logits, y.shape[:-1])
+
+    def _compute(self, name: str, y: Tensor, sigmas: Tensor) -> tuple[Tensor, ...]:
+        """A method of the model at patches (..., a), in chunks: tensors (..., ·)."""
+        levels = sigmas.reshape(-1) if sigmas.ndim else sigmas
+        most = self.at_once(self.numbers(name, levels), y.device)
+        results = in_chunks(getattr(self.model(y.dtype), name), y.reshape(-1, y.shape[-1]), levels, most)
+        return tuple(result.reshape(y.shape[:-1] + result.shape[1:]) for result in results)
+
+    def numbers(self, name: str, levels: Tensor) -> int:  # noqa: ARG002
+        """How many numbers a patch takes in memory while this is computed: one for each logit."""
+        return int(self.logits.numel())
 
     def sample(
         self, count: int, sigma: Sigma = 0.0, *, generator: torch.Generator | None = None, **shape: tuple[int, int]
@@ -89,7 +117,7 @@ class PriorModule(nn.Module):
         """Draws of noisy patches (count, a), or images (count, H, W) of a `shape`, as the library's; no gradient."""
         device = "cpu" if generator is None else generator.device
         rng = np.random.default_rng(int(torch.randint(2**62, (), generator=generator, device=device)))
-        like = next(self.parameters())
+        like = self.logits
         level = as_sigma(sigma, like, torch.Size([count])).detach().cpu().numpy()
         return torch.as_tensor(
             self.to_prior().sample(count, level, rng=rng, **shape), dtype=like.dtype, device=like.device
@@ -157,7 +185,7 @@ class PriorModule(nn.Module):
 
 def check_patches(y: Tensor, size: int) -> None:
     """Check that patches are floats (..., size²)."""
-    _check_type(y, "patches")
+    check_type(y, "patches")
     if y.ndim == 0 or y.shape[-1] != size**2:
         raise InvalidInputError(
             f"patches have {y.shape[-1] if y.ndim else 1} pixels but this prior acts on {size**2} ({size}×{size}); "
@@ -167,7 +195,7 @@ def check_patches(y: Tensor, size: int) -> None:
 
 def check_images(x: Tensor, size: int) -> None:
     """Check that images are floats (B, C, H, W), no side shorter than a patch."""
-    _check_type(x, "images")
+    check_type(x, "images")
     if x.ndim != 4:
         raise InvalidInputError(f"images have shape {tuple(x.shape)}; expected (B, C, H, W)")
     if min(x.shape[-2:]) < size:
@@ -222,7 +250,8 @@ def _as_tensor(sigma: Any, like: Tensor) -> Tensor:
     return values
 
 
-def _check_type(tensor: Any, what: str) -> None:
+def check_type(tensor: Any, what: str) -> None:
+    """Check that a tensor holds floats."""
     if not isinstance(tensor, Tensor) or tensor.dtype not in (torch.float32, torch.float64):
         kind = tensor.dtype if isinstance(tensor, Tensor) else type(tensor).__name__
         raise InvalidInputError(f"{what} are {kind}; expected a tensor of float32 or float64, scaled to [0, 1]")
@@ -250,30 +279,6 @@ def recompute(function: Callable[..., Any], *tensors: Tensor) -> Any:
     if not torch.is_grad_enabled():
         return function(*tensors)
     return checkpoint(function, *tensors, use_reentrant=False, preserve_rng_state=False)
-
-
-def on_patches(
-    module: Any, name: str, function: Callable[[Any, Tensor, Tensor], tuple[Tensor, ...]], y: Tensor, sigma: Sigma
-) -> tuple[Tensor, ...]:
-    """Evaluate the method `name` of the prior at y (..., a): tensors (..., ·) of the type of y.
-
-    The compiled kernels of the library do it where no gradient is wanted, otherwise tensors in chunks.
-
-    `function` takes the model of the module, y (n, a) and sigma () or (n,) in the type of the parameters.
-    """
-    check_patches(y, module.size)
-    sigmas = as_sigma(sigma, module.logits, y.shape[:-1])
-    if can_use_library(module, y, sigmas):
-        return call_library(getattr(module.to_prior(), name), y, sigmas)
-    model = module.model(module.logits.dtype)
-
-    def with_model(some: Tensor, levels: Tensor) -> tuple[Tensor, ...]:
-        return function(model, some, levels)
-
-    flat = y.reshape(-1, y.shape[-1]).to(module.logits.dtype)
-    levels = sigmas.reshape(-1) if sigmas.ndim else sigmas
-    results = in_chunks(with_model, flat, levels, module.at_once(module.numbers(name, levels), y.device))
-    return tuple(result.reshape(y.shape[:-1] + result.shape[1:]).to(y.dtype) for result in results)
 
 
 def turn(frame: Tensor, angles: Tensor) -> Tensor:

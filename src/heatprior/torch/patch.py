@@ -15,12 +15,12 @@ import torch
 from torch import Tensor
 
 from heatprior.kernels.patches import EVERY, Grid
-from heatprior.priors.experts import Experts
+from heatprior.priors import experts
 from heatprior.priors.filters import FilterBank
 from heatprior.priors.patch import PatchPrior
-from heatprior.torch import experts
 from heatprior.torch.averaging import average
-from heatprior.torch.module import Posterior, PriorModule, Sigma, in_chunks, on_patches, turn
+from heatprior.torch.experts import Experts
+from heatprior.torch.module import PriorModule, in_chunks, turn
 
 
 class _Model(NamedTuple):
@@ -28,17 +28,33 @@ class _Model(NamedTuple):
 
     directions: Tensor  # k_j / ‖k_j‖, (J, a)
     norms: Tensor  # (J,)
-    log_weights: Tensor  # (J, L)
-    means: Tensor  # (L,)
-    base: float  # sigma_0
+    experts: Experts
 
-    def responses(self, y: Tensor) -> Tensor:
-        """⟨k_j, y⟩, (n, J)."""
-        return (y @ self.directions.mT) * self.norms
+    def log_prob(self, y: Tensor, sigma: Tensor) -> tuple[Tensor]:
+        """On the span of the filters: (n,)."""
+        return ((self.experts.log_density(*self._respond(y, sigma)) + self.norms.log()).sum(-1),)
 
-    def noise(self, sigma: Tensor) -> Tensor:
-        """Variance of the noise on the responses: (J,) or (n, J)."""
-        return (sigma[..., None] * self.norms) ** 2
+    def score(self, y: Tensor, sigma: Tensor) -> tuple[Tensor]:
+        """Σ_j k_j (log psi_j)'(⟨k_j, y⟩, t): (n, a)."""
+        return ((self.experts.slope(*self._respond(y, sigma)) * self.norms) @ self.directions,)
+
+    def posterior(self, y: Tensor, sigma: Tensor) -> tuple[Tensor, Tensor]:
+        """Mean and variance, (n, a) each."""
+        u, noise = self._respond(y, sigma)
+        clean, spread = self.experts.posterior(u, noise)
+        squares = self.directions**2
+        unseen = (1.0 - squares.sum(0)).clamp_min(0.0)
+        mean = y + ((clean - u) / self.norms) @ self.directions
+        return mean, (spread / self.norms**2) @ squares + sigma[..., None] ** 2 * unseen
+
+    def change(self, y: Tensor, sigma: Tensor) -> tuple[Tensor]:
+        """E[X | Y = y] − y = sigma² ∇ log f(y, t): (n, a)."""
+        slopes = self.experts.slope(*self._respond(y, sigma))
+        return ((sigma[..., None] ** 2 * self.norms * slopes) @ self.directions,)
+
+    def _respond(self, y: Tensor, sigma: Tensor) -> tuple[Tensor, Tensor]:
+        """⟨k_j, y⟩, (n, J), and the variance of the noise on it: (J,) or (n, J)."""
+        return (y @ self.directions.mT) * self.norms, (sigma[..., None] * self.norms) ** 2
 
 
 class PatchModule(PriorModule):
@@ -48,7 +64,6 @@ class PatchModule(PriorModule):
     means: Tensor
     angles: Tensor
     log_norms: Tensor
-    logits: Tensor
 
     def _take(self, prior: PatchPrior) -> None:
         norms = prior.filters.norms
@@ -64,66 +79,20 @@ class PatchModule(PriorModule):
         model = self.model(torch.float64)
         filters = (model.norms[:, None] * model.directions).detach().cpu().numpy()
         logits = self.logits.detach().cpu().numpy()
-        return PatchPrior(FilterBank(filters), Experts(logits, self._reach), self.card)
+        return PatchPrior(FilterBank(filters), experts.Experts(logits, self._reach), self.card)
 
     @property
     def size(self) -> int:
         """b, the side of a patch."""
         return isqrt(self.directions.shape[1])
 
-    def log_prob(self, y: Tensor, sigma: Sigma) -> Tensor:
-        """log f(y, t) of patches (..., a) on the span of the filters: (...)."""
-
-        def function(model: _Model, y: Tensor, sigma: Tensor) -> tuple[Tensor]:
-            variance = model.base**2 + model.noise(sigma)
-            logs = experts.log_density(model.responses(y), variance, model.log_weights, model.means)
-            return ((logs + model.norms.log()).sum(-1),)
-
-        return on_patches(self, "log_prob", function, y, sigma)[0]
-
-    def score(self, y: Tensor, sigma: Sigma) -> Tensor:
-        """∇ log f(y, t), (..., a)."""
-
-        def function(model: _Model, y: Tensor, sigma: Tensor) -> tuple[Tensor]:
-            variance = model.base**2 + model.noise(sigma)
-            slopes = experts.slope(model.responses(y), variance, model.log_weights, model.means)
-            return ((slopes * model.norms) @ model.directions,)
-
-        return on_patches(self, "score", function, y, sigma)[0]
-
-    def posterior(self, y: Tensor, sigma: Sigma) -> Posterior:
-        """Mean and variance, pixel by pixel, of the clean patches: (..., a) each."""
-
-        def function(model: _Model, y: Tensor, sigma: Tensor) -> tuple[Tensor, Tensor]:
-            u = model.responses(y)
-            clean = experts.posterior(u, model.noise(sigma), model.base, model.log_weights, model.means)
-            squares = model.directions**2
-            unseen = (1.0 - squares.sum(0)).clamp_min(0.0)
-            mean = y + ((clean.mean - u) / model.norms) @ model.directions
-            return mean, (clean.variance / model.norms**2) @ squares + sigma[..., None] ** 2 * unseen
-
-        return Posterior(*on_patches(self, "posterior", function, y, sigma))
-
     def changes(self, images: Tensor, sigma: Tensor, grid: Grid = EVERY) -> Tensor:
         """E[X | Y] − Y of every patch, averaged: images (N, H, W)."""
-        model = self.model(images.dtype)
-
-        def change(y: Tensor, sigma: Tensor) -> tuple[Tensor]:
-            u, variance = model.responses(y), model.base**2 + model.noise(sigma)
-            slopes = experts.slope(u, variance, model.log_weights, model.means)
-            return ((sigma[..., None] ** 2 * model.norms * slopes) @ model.directions,)
-
-        most = self.at_once(self.logits.numel(), images.device)
-        return average(lambda y, levels: in_chunks(change, y, levels, most)[0], images, sigma, self.size, grid)
-
-    def numbers(self, _name: str, _levels: Tensor) -> int:
-        """How much memory a patch takes, in numbers: one for each component of each expert."""
-        return int(self.logits.numel())
+        model, most = self.model(images.dtype), self.at_once(self.logits.numel(), images.device)
+        return average(lambda y, levels: in_chunks(model.change, y, levels, most)[0], images, sigma, self.size, grid)
 
     def model(self, dtype: torch.dtype) -> _Model:
         """The quantities that the parameters stand for, in one type."""
-        directions = turn(self.directions, self.angles)
-        log_weights = self.logits.log_softmax(-1)
-        tensors = (directions, self.log_norms.exp(), log_weights, self.means)
+        tensors = (turn(self.directions, self.angles), self.log_norms.exp(), self.logits.log_softmax(-1), self.means)
         directions, norms, log_weights, means = (tensor.to(dtype) for tensor in tensors)
-        return _Model(directions, norms, log_weights, means, self._base)
+        return _Model(directions, norms, Experts(log_weights, means, self._base))

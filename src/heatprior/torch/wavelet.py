@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from math import pi
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -16,36 +16,77 @@ from torch import Tensor
 
 from heatprior.errors import InvalidInputError
 from heatprior.kernels.patches import EVERY, Grid
-from heatprior.priors.experts import Experts
+from heatprior.priors import experts
 from heatprior.priors.protocol import RATIO
 from heatprior.priors.wavelet import WaveletBasis, WaveletPrior
-from heatprior.torch import experts
-from heatprior.torch.module import (
-    Posterior,
-    PriorModule,
-    Sigma,
-    as_sigma,
-    call_library,
-    can_use_library,
-    in_chunks,
-    recompute,
-)
+from heatprior.torch.experts import Experts
+from heatprior.torch.module import PriorModule, Sigma, as_sigma, check_type, in_chunks, recompute
 
 Path = tuple[str, str]  # of splits down and across: "l" coarse, "h" fine
 
 
 class _Model(NamedTuple):
-    """The quantities that the parameters stand for, in one type."""
+    """The quantities that the parameters stand for, in one type, and the bands."""
 
     norms: Tensor  # xi_j, (J,)
-    log_weights: Tensor  # (J, L)
-    means: Tensor  # (L,)
+    experts: Experts
     scaling: Tensor
-    base: float  # sigma_0
+    paths: Sequence[Path]
+    strides: Sequence[int]
+    most: int  # responses in a chunk
 
+    def log_prob(self, y: Tensor, sigma: Tensor) -> tuple[Tensor]:
+        """Of cyclic images (..., H, W) on the span of the bands: (...)."""
+        total = y.new_zeros(())
+        for j, c in enumerate(self.coefficients(y)):
+            total = total + (self.of_band(j, Experts.log_density, c, sigma) + self.norms[j].log()).sum((-2, -1))
+        return (total,)
 
-# (u, variance of the noise on it, log-weights (1, L)) → tensors like u; all (n, 1)
-OfResponses = Callable[[Tensor, Tensor, Tensor], tuple[Tensor, ...]]
+    def score(self, y: Tensor, sigma: Tensor) -> tuple[Tensor]:
+        """Σ_j Σ_m g_jm xi_j (log psi_j)'(xi_j c_jm, t): (..., H, W)."""
+        coefficients = enumerate(self.coefficients(y))
+        return (self.synthesise([self.norms[j] * self.of_band(j, Experts.slope, c, sigma) for j, c in coefficients]),)
+
+    def posterior(self, y: Tensor, sigma: Tensor) -> tuple[Tensor, Tensor]:
+        """Mean and variance in this one basis: (..., H, W) each."""
+        changes, variances, square = [], [], sigma[..., None, None] ** 2
+        for j, c in enumerate(self.coefficients(y)):
+            mean, variance = self.of_band(j, Experts.posterior, c, sigma)
+            changes.append(mean / self.norms[j] - c)
+            variances.append(variance / self.norms[j] ** 2 - square)  # off the span it is sigma²
+        return y + self.synthesise(changes), square + self.synthesise(variances, squared=True)
+
+    def average_shifts(self, images: Tensor, sigma: Tensor) -> Tensor:
+        """sigma² Σ_j shares_j K_jᵀ (log psi_j)'(K_j y), as priors/bands.py, shares_j = stride_j⁻²: sigma (1 or N,)."""
+        levels = sigma.reshape(()) if sigma.numel() == 1 else sigma
+        changes = [
+            self.strides[j] ** -2.0 * self.norms[j] * self.of_band(j, Experts.slope, u, levels)
+            for j, u in enumerate(responses(images, self.scaling, self.paths))
+        ]
+        return sigma[:, None, None] ** 2 * put_back(changes, self.scaling, self.paths)
+
+    def of_band(self, j: int, function: Callable[..., Any], c: Tensor, sigma: Tensor) -> Any:
+        """What a method of the experts gives of the responses xi_j c, (..., h, w), in chunks: tensors like c."""
+        flat, noise, own = self.norms[j] * c.reshape(-1, 1), (self.norms[j] * sigma).square(), self.experts.only(j)
+        if noise.ndim:
+            noise = noise[..., None, None].expand(c.shape).reshape(-1)
+
+        def some(u: Tensor, noise: Tensor) -> tuple[Tensor, ...]:
+            found = function(own, u, noise[..., None])
+            return found if isinstance(found, tuple) else (found,)
+
+        results = tuple(result.reshape(c.shape) for result in in_chunks(some, flat, noise, self.most))
+        return results if len(results) > 1 else results[0]
+
+    def coefficients(self, images: Tensor) -> list[Tensor]:
+        """The coefficients of every band, (..., H / stride, W / stride)."""
+        found = responses(images, self.scaling, self.paths)
+        return [u[..., ::stride, ::stride] for u, stride in zip(found, self.strides, strict=True)]
+
+    def synthesise(self, coefficients: list[Tensor], *, squared: bool = False) -> Tensor:
+        """The adjoint of `coefficients`, and its inverse on the span; or Σ c g² of filters g, pixel by pixel."""
+        bands = [spread(c, stride) for c, stride in zip(coefficients, self.strides, strict=True)]
+        return put_back(bands, self.scaling, self.paths, squared=squared)
 
 
 class WaveletModule(PriorModule):
@@ -54,7 +95,6 @@ class WaveletModule(PriorModule):
     scaling: Tensor
     means: Tensor
     log_norms: Tensor
-    logits: Tensor
 
     def _take(self, prior: WaveletPrior) -> None:
         self._add_buffer("scaling", prior.bands.scaling)
@@ -69,7 +109,7 @@ class WaveletModule(PriorModule):
     def _make_prior(self) -> WaveletPrior:
         basis = WaveletBasis(self.scaling.detach().cpu().double().numpy(), self.basis.levels, self.basis.splits)
         norms, logits = (x.detach().cpu().double().numpy() for x in (self.log_norms.exp(), self.logits))
-        return WaveletPrior(basis, norms, Experts(logits, self._reach), self.card)
+        return WaveletPrior(basis, norms, experts.Experts(logits, self._reach), self.card)
 
     @property
     def size(self) -> int:
@@ -81,56 +121,9 @@ class WaveletModule(PriorModule):
         """The sides of images must be multiples of this, except in `denoise`."""
         return self.basis.unit
 
-    def log_prob(self, y: Tensor, sigma: Sigma) -> Tensor:
-        """log f(y, t) of cyclic images (..., H, W) on the span of the bands: (...)."""
-        sigmas = self._check(y, sigma)
-        if can_use_library(self, y, sigmas):
-            return call_library(self.to_prior().log_prob, y, sigmas)[0]
-        model = self.model(self.logits.dtype)
-
-        def function(u: Tensor, noise: Tensor, log_weights: Tensor) -> tuple[Tensor]:
-            return (experts.log_density(u, model.base**2 + noise, log_weights, model.means),)
-
-        total = torch.zeros((), dtype=self.logits.dtype, device=y.device)
-        for j, c in enumerate(self.coefficients(model, y.to(self.logits.dtype))):
-            logs = self._of_band(model, j, function, c, sigmas)[0]
-            total = total + (logs + self.log_norms[j]).sum((-2, -1))
-        return total.to(y.dtype)
-
-    def score(self, y: Tensor, sigma: Sigma) -> Tensor:
-        """∇ log f(y, t) = Σ_j Σ_m g_jm xi_j (log psi_j)'(xi_j c_jm, t): (..., H, W)."""
-        sigmas = self._check(y, sigma)
-        if can_use_library(self, y, sigmas):
-            return call_library(self.to_prior().score, y, sigmas)[0]
-        model = self.model(self.logits.dtype)
-
-        def function(u: Tensor, noise: Tensor, log_weights: Tensor) -> tuple[Tensor]:
-            return (experts.slope(u, model.base**2 + noise, log_weights, model.means),)
-
-        slopes = [
-            model.norms[j] * self._of_band(model, j, function, c, sigmas)[0]
-            for j, c in enumerate(self.coefficients(model, y.to(self.logits.dtype)))
-        ]
-        return self.synthesise(model, slopes).to(y.dtype)
-
-    def posterior(self, y: Tensor, sigma: Sigma) -> Posterior:
-        """Mean and variance, pixel by pixel, of the clean images, in this one basis: (..., H, W) each."""
-        sigmas = self._check(y, sigma)
-        if can_use_library(self, y, sigmas):
-            return Posterior(*call_library(self.to_prior().posterior, y, sigmas))
-        model = self.model(self.logits.dtype)
-
-        def function(u: Tensor, noise: Tensor, log_weights: Tensor) -> tuple[Tensor, Tensor]:
-            return experts.posterior(u, noise, model.base, log_weights, model.means)
-
-        images, square = y.to(self.logits.dtype), sigmas[..., None, None] ** 2
-        changes, variances = [], []
-        for j, c in enumerate(self.coefficients(model, images)):
-            mean, variance = self._of_band(model, j, function, c, sigmas)
-            changes.append(mean / model.norms[j] - c)
-            variances.append(variance / model.norms[j] ** 2 - square)  # off the span it is sigma²
-        variance = square + self.synthesise(model, variances, squared=True)
-        return Posterior((images + self.synthesise(model, changes)).to(y.dtype), variance.to(y.dtype))
+    def _compute(self, name: str, y: Tensor, sigmas: Tensor) -> tuple[Tensor, ...]:
+        found: tuple[Tensor, ...] = getattr(self.model(y.dtype), name)(y, sigmas)
+        return found
 
     def changes(self, images: Tensor, sigma: Tensor, grid: Grid = EVERY) -> Tensor:  # noqa: ARG002
         """The change of images (N, H, W) of any size by the posterior mean, averaged over all shifts of the basis.
@@ -144,7 +137,7 @@ class WaveletModule(PriorModule):
         before, (height, width) = self.basis.margin, images.shape[-2:]
 
         def at(level: Tensor) -> Tensor:
-            changed = recompute(lambda pixels, noise: self._average_shifts(model, pixels, noise), extended, level)
+            changed = recompute(model.average_shifts, extended, level)
             return changed[:, before : before + height, before : before + width]
 
         if sigma.shape[-2:] == (1, 1):
@@ -160,42 +153,8 @@ class WaveletModule(PriorModule):
         """The quantities that the parameters stand for, in one type."""
         tensors = (self.log_norms.exp(), self.logits.log_softmax(-1), self.means, self.scaling)
         norms, log_weights, means, scaling = (tensor.to(dtype) for tensor in tensors)
-        return _Model(norms, log_weights, means, scaling, self._base)
-
-    def _average_shifts(self, model: _Model, images: Tensor, sigma: Tensor) -> Tensor:
-        """sigma² Σ_j shares_j K_jᵀ (log psi_j)'(K_j y), as priors/bands.py: sigma (1 or N,)."""
-
-        def function(u: Tensor, noise: Tensor, log_weights: Tensor) -> tuple[Tensor]:
-            return (experts.slope(u, model.base**2 + noise, log_weights, model.means),)
-
-        levels = sigma.reshape(()) if sigma.numel() == 1 else sigma
-        changes = [
-            float(self.basis.shares[j]) * model.norms[j] * self._of_band(model, j, function, u, levels)[0]
-            for j, u in enumerate(responses(images, model.scaling, self._paths))
-        ]
-        return sigma[:, None, None] ** 2 * put_back(changes, model.scaling, self._paths)
-
-    def _of_band(self, model: _Model, j: int, function: OfResponses, c: Tensor, sigmas: Tensor) -> tuple[Tensor, ...]:
-        """`function` of the responses xi_j c of a band, in chunks: tensors like c (..., h, w); sigmas () or (...)."""
-        flat, noise = model.norms[j] * c.reshape(-1, 1), (model.norms[j] * sigmas).square()
-        if noise.ndim:
-            noise = noise[..., None, None].expand(c.shape).reshape(-1)
-
-        def some(u: Tensor, noise: Tensor) -> tuple[Tensor, ...]:
-            return function(u, noise[..., None], model.log_weights[j : j + 1])
-
-        results = in_chunks(some, flat, noise, self.at_once(len(model.means), c.device))
-        return tuple(result.reshape(c.shape) for result in results)
-
-    def coefficients(self, model: _Model, images: Tensor) -> list[Tensor]:
-        """The coefficients of every band, (..., H / stride, W / stride)."""
-        found = responses(images, model.scaling, self._paths)
-        return [u[..., ::stride, ::stride] for u, stride in zip(found, self._strides, strict=True)]
-
-    def synthesise(self, model: _Model, coefficients: list[Tensor], *, squared: bool = False) -> Tensor:
-        """The adjoint of `coefficients`, and its inverse on the span; or Σ c g² of filters g, pixel by pixel."""
-        bands = [spread(c, stride) for c, stride in zip(coefficients, self._strides, strict=True)]
-        return put_back(bands, model.scaling, self._paths, squared=squared)
+        most = self.at_once(len(means), means.device)
+        return _Model(norms, Experts(log_weights, means, self._base), scaling, self._paths, self._strides, most)
 
     def _mirror(self, length: int, device: torch.device) -> Tensor:
         """The indices of the pixels of an image mirrored beyond both ends as far as the filters reach."""
@@ -204,8 +163,7 @@ class WaveletModule(PriorModule):
 
     def _check(self, y: Tensor, sigma: Sigma) -> Tensor:
         """The noise levels, () or one per image; refuses images without a basis."""
-        if y.dtype not in (torch.float32, torch.float64):
-            raise InvalidInputError(f"images are {y.dtype}; expected float32 or float64, scaled to [0, 1]")
+        check_type(y, "images")
         if y.ndim < 2 or any(length < 1 or length % self.unit for length in y.shape[-2:]):
             raise InvalidInputError(
                 f"images have shape {tuple(y.shape)} but a basis of {self.basis.levels} levels needs sides that are "

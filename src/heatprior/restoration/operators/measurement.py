@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator, cg
 
 from heatprior.arrays import FloatArray
@@ -50,21 +50,9 @@ class Operator(Protocol):
     @property
     def data_are_an_image(self) -> bool:
         """Whether y is an image with white noise: then its noise can be estimated, and it may have colours."""
-        ...
 
     def on(self, data_shape: tuple[int, ...]) -> Measurement:
         """A for data of this shape; refused where they do not fit."""
-        ...
-
-
-def as_seen(mask: ArrayLike, what: str) -> NDArray[np.bool_]:
-    """A mask (H, W) that is True, or not zero, where `what` was seen; refused if that is nowhere."""
-    values = np.asarray(mask)
-    if values.ndim != 2 or values.dtype.kind not in "iufb":
-        raise InvalidInputError(f"the mask has shape {values.shape} and type {values.dtype}; expected (H, W), bool")
-    if not values.any():
-        raise InvalidInputError(f"the mask has no valid {what}; it must be True, or not zero, where it was seen")
-    return np.asarray(values != 0)
 
 
 def two_sides(data_shape: tuple[int, ...]) -> tuple[int, int]:
