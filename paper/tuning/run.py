@@ -185,8 +185,11 @@ def first_plan(prior: GaussianMixturePrior) -> tuple[FloatArray, ...]:
         levels, weights = (np.array(card["hqs"][key]).T for key in ("levels", "weights"))
     else:
         levels, weights = (_at_all_nodes(first) for first in FIRST)
-    crossover = np.array([pyramid.crossover_on(card, Noise.constant(sigma))[:2] for sigma in NODES]).T  # (2, m)
-    between = np.array([pyramid.crossover_between(card, Noise.constant(sigma)) or FIRST_BETWEEN for sigma in NODES]).T
+    last = pyramid.crossover_table(card)
+    crossover = np.array([pyramid.crossover_at(last, Noise.constant(sigma))[:2] for sigma in NODES]).T  # (2, m)
+    table = pyramid.read_crossovers(card, pyramid.BETWEEN)
+    merging = [pyramid.crossover_at(table, Noise.constant(sigma)) if table else FIRST_BETWEEN for sigma in NODES]
+    between = np.array(merging).T
     for merger in (crossover, between):
         merger[1] = np.log(merger[1])
     quarter = np.log(prior.step_settings.window.reshape(size, size))[: -(-size // 2), : -(-size // 2)]

@@ -35,7 +35,7 @@ from heatprior.images import read_grey
 from heatprior.noise.profiles import NoiseProfile, StationaryNoise
 from heatprior.noise_value import NoiseSpectrum
 from heatprior.priors.protocol import StoredPrior
-from heatprior.restoration import error_bars, predicted_psnr
+from heatprior.restoration import error_bars
 from heatprior.restoration.denoising import Settings
 from heatprior.restoration.error_bars import CORRELATED, Probed, probe_image
 from heatprior.store import PriorFile, read_prior_file, write_prior_file
@@ -60,7 +60,7 @@ def main() -> None:
     parser.add_argument("--correlated", action="store_true")
     parser.add_argument("--side", type=int, metavar="N")
     parser.add_argument("--every", type=int, default=1, metavar="N")
-    parser.add_argument("--only", choices=(error_bars.CARD_ENTRY, predicted_psnr.CARD_ENTRY))
+    parser.add_argument("--only", choices=(error_bars.CARD_ENTRY, error_bars.RISK_ENTRY))
     parser.add_argument("--data", type=Path)
     parser.add_argument("--ship", action="store_true")
     arguments = parser.parse_args()
@@ -116,7 +116,7 @@ def fit_tables(images: dict[int, FloatArray], prior: StoredPrior, method: str, k
     errors, risks = zip(*done, strict=True)
     return {
         error_bars.CARD_ENTRY: {method + kind: by_column(error_bars.COLUMNS, errors)},
-        predicted_psnr.CARD_ENTRY: {method + kind: by_column(predicted_psnr.COLUMNS, risks)},
+        error_bars.RISK_ENTRY: {method + kind: by_column(error_bars.RISK_COLUMNS, risks)},
     }
 
 

@@ -13,7 +13,7 @@ from heatprior.app.views import guess_noise
 from heatprior.app.work import ESTIMATING, Choice, denoise_picture, estimate_picture
 from heatprior.data.trials import photograph
 from heatprior.noise import estimation
-from heatprior.restoration.predicted_psnr import PredictedPsnr
+from heatprior.restoration.error_bars import PredictedPsnr
 
 
 @pytest.mark.parametrize(

@@ -7,12 +7,13 @@ import skimage.data
 import heatprior as hp
 from heatprior.errors import InvalidInputError, PriorFileError
 from heatprior.priors.schedules import TableOverSigma
-from heatprior.restoration.error_bars import Probe, probe
-from heatprior.restoration.predicted_psnr import (
-    CARD_ENTRY,
-    COLUMNS,
-    ingredients,
+from heatprior.restoration.error_bars import (
+    RISK_COLUMNS,
+    RISK_ENTRY,
+    Ingredients,
+    Probe,
     predict_psnr,
+    probe,
     read_risk_table,
 )
 
@@ -36,7 +37,7 @@ def trial(seed, denoiser=wiener, sigma=SIGMA):
     noisy = clean + sigma * rng.standard_normal(SHAPE)
     denoised = denoiser(noisy)
     found = probe(denoiser, noisy, denoised, SIGMA * rng.choice([-1.0, 1.0], SHAPE))
-    return -10.0 * np.log10(np.mean((denoised - clean) ** 2)), ingredients(noisy - denoised, found)
+    return -10.0 * np.log10(np.mean((denoised - clean) ** 2)), Ingredients.of(noisy - denoised, found)
 
 
 @pytest.mark.parametrize(
@@ -79,7 +80,7 @@ def test_noise_that_is_known_to_be_taken_for_too_strong_is_put_right(table):
     rng = np.random.default_rng(0)
     noisy = SIGNAL * rng.standard_normal(SHAPE) + SIGMA * rng.standard_normal(SHAPE)
     found, more = probe(wiener, noisy, wiener(noisy), SIGMA * rng.choice([-1.0, 1.0], SHAPE)), np.sqrt(1.02)
-    right, wrong = (ingredients(noisy - wiener(noisy), Probe(*(s * x for x in found))) for s in (1.0, more))
+    right, wrong = (Ingredients.of(noisy - wiener(noisy), Probe(*(s * x for x in found))) for s in (1.0, more))
     true = predict_psnr(right, LEVELS, 1.0, table=table).psnr
     told = predict_psnr(wrong, more * LEVELS, 1.0, table=table, excess=0.02 / 1.02).psnr
     assert told == pytest.approx(true, abs=0.003)
@@ -117,14 +118,14 @@ def test_missing_pixels_have_no_influence():
     gap = np.arange(SHAPE[1]) < 3
     for values in (removed, answer):
         values[:, gap] = np.nan
-    found = predict_psnr(ingredients(removed, Probe(drawn, 0.3 * answer)), np.ones(SHAPE), 1.0)
+    found = predict_psnr(Ingredients.of(removed, Probe(drawn, 0.3 * answer)), np.ones(SHAPE), 1.0)
     inside = (slice(None), ~gap)
     expected = predict_psnr(
-        ingredients(removed[inside], Probe(drawn[inside], 0.3 * answer[inside])), np.array(1.0), 1.0
+        Ingredients.of(removed[inside], Probe(drawn[inside], 0.3 * answer[inside])), np.array(1.0), 1.0
     )
     np.testing.assert_allclose(found, expected)
     with pytest.raises(InvalidInputError, match="every pixel"):
-        predict_psnr(ingredients(removed, Probe(drawn, np.full(SHAPE, np.nan))), np.ones(SHAPE), 1.0)
+        predict_psnr(Ingredients.of(removed, Probe(drawn, np.full(SHAPE, np.nan))), np.ones(SHAPE), 1.0)
 
 
 def test_nothing_is_foretold_of_noise_that_was_clipped():
@@ -140,9 +141,9 @@ def test_nothing_is_foretold_of_noise_that_was_clipped():
 
 @pytest.mark.parametrize("column", [0, 1, 5])
 def test_a_card_that_makes_no_sense_is_refused(column):
-    table = {name: [0.1, 0.2] for name in COLUMNS}
-    assert read_risk_table({CARD_ENTRY: {"hqs": table}}, "hqs") is not None
-    assert read_risk_table({CARD_ENTRY: {"hqs": table}}, "eb") is read_risk_table({}, "hqs") is None
+    table = {name: [0.1, 0.2] for name in RISK_COLUMNS}
+    assert read_risk_table({RISK_ENTRY: {"hqs": table}}, "hqs") is not None
+    assert read_risk_table({RISK_ENTRY: {"hqs": table}}, "eb") is read_risk_table({}, "hqs") is None
     for wrong in ([0.1], [0.1, np.nan], [0.1, "a"], [0.2, 0.1] if column == 0 else [[0.1], [0.2]]):
-        with pytest.raises(PriorFileError, match=CARD_ENTRY):
-            read_risk_table({CARD_ENTRY: {"hqs": {**table, COLUMNS[column]: wrong}}}, "hqs")
+        with pytest.raises(PriorFileError, match=RISK_ENTRY):
+            read_risk_table({RISK_ENTRY: {"hqs": {**table, RISK_COLUMNS[column]: wrong}}}, "hqs")

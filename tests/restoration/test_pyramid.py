@@ -18,8 +18,9 @@ from heatprior.restoration.pyramid import (
     TAPS,
     Crossover,
     Merging,
+    crossover_at,
     crossover_filter,
-    crossover_on,
+    crossover_table,
     double,
     halve,
     of_halving,
@@ -268,7 +269,7 @@ def test_a_bad_crossover_is_refused(entry):
 
 def test_the_card_says_where_one_scale_takes_over_from_the_next():
     entry = {"sigmas": [0.05, 0.2], "edges": [0.3, 0.7], "widths": [0.1, 0.2]}
-    assert crossover_on({"crossover": entry}, Noise.constant(0.1)) == pytest.approx((0.5, 0.15, 1.0))
+    assert crossover_at(crossover_table({"crossover": entry}), Noise.constant(0.1)) == pytest.approx((0.5, 0.15, 1.0))
     image = smooth(SHAPE) + RNG.normal(0, 0.1, SHAPE).astype(np.float32)
     one, other = (
         Pipeline(replace(dct_prior(5), card=card), SHAPE).denoise(image, 0.1) for card in ({}, {"crossover": entry})

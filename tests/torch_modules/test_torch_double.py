@@ -16,7 +16,7 @@ from synthetic import landscape, sparse_prior
 import heatprior.torch as ht
 from examples import gaussian_mixture
 from heatprior.noise_value import Noise
-from heatprior.restoration.pyramid import HALF, NOISE_FACTOR, TAPS, crossover_filter, crossover_on
+from heatprior.restoration.pyramid import HALF, NOISE_FACTOR, TAPS, crossover_at, crossover_filter, crossover_table
 
 CARD = {"crossover": {"sigmas": [0.01, 1.0], "edges": [0.4, 0.7], "widths": [0.05, 0.2]}}
 PRIORS = {
@@ -81,7 +81,7 @@ def by_hand(prior, image, sigma, scales):
         return fine
     (down, back_down), (across, back_across) = map(halving, image.shape)
     coarse = by_hand(prior, down @ image @ across.T, NOISE_FACTOR * sigma, scales - 1)
-    weights = crossover_filter(crossover_on(prior.card, Noise.constant(sigma)))
+    weights = crossover_filter(crossover_at(crossover_table(prior.card), Noise.constant(sigma)))
     decided = correlate(coarse - down @ fine @ across.T, weights, mode="reflect")  # the edge between two pixels
     return fine + back_down @ decided @ back_across.T
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from heatprior.noise.profiles import NoiseProfile
     from heatprior.noise.stabilisation import PoissonGaussian
     from heatprior.restoration.denoising import Settings
-    from heatprior.restoration.predicted_psnr import PredictedPsnr
+    from heatprior.restoration.error_bars import PredictedPsnr
     from heatprior.restoration.surprise import Surprise
 
 KEEP = "+outliers"

@@ -81,6 +81,8 @@ class BandPrior:
 
     kind: ClassVar[str]
     bands_from: ClassVar[Any]  # of a `PriorFile`
+    patch_shape: ClassVar[tuple[int, ...]] = ()  # whole images of any size
+    noise_likelihood: ClassVar[None] = None  # noise is estimated from patches
     bands: Bands
     norms: FloatArray
     experts: Experts
@@ -123,19 +125,9 @@ class BandPrior:
         return self.bands.unit
 
     @property
-    def patch_shape(self) -> tuple[int, ...]:
-        """(): a prior of whole images of any size."""
-        return ()
-
-    @property
     def schedules(self) -> Schedules:
         """The schedules of half-quadratic splitting on the card."""
         return schedules_on(self.card)
-
-    @property
-    def noise_likelihood(self) -> None:
-        """None: noise is estimated from patches."""
-        return
 
     def denoise_step(
         self: ImagePrior,

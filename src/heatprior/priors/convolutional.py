@@ -194,10 +194,6 @@ class ConvolutionalPrior(BandPrior):
 
 def falling_levels(highest: float, lowest: float, ratio: float = RATIO) -> FloatArray:
     """Noise levels from highest to lowest, neighbours no further apart than `ratio`."""
-    if not 0.0 < lowest <= highest or not ratio > 1.0:
-        raise InvalidInputError(
-            f"noise levels from {highest:g} to {lowest:g} by {ratio:g}; expected 0 < lowest ≤ highest, ratio > 1"
-        )
     return np.geomspace(highest, lowest, 1 + int(np.ceil(np.log(highest / lowest) / np.log(ratio))))
 
 

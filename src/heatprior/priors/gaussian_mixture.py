@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from math import isqrt
 from os import PathLike
 from pathlib import Path
@@ -139,8 +138,30 @@ class GaussianMixturePrior:
 
     @cached_property
     def noise_likelihood(self) -> NoiseLikelihood:
-        """The likelihood by which noise is estimated from patches."""
-        return noise_likelihood(self)
+        """The likelihood of a noise level: log-densities of patches of unknown contrast.
+
+        f_g(y, sigma) = Σ_k π_k|g G(Q y; 0, c_g Q Σ_k Qᵀ + sigma² Id): what the mixture says of patches of its contrast
+        c_g, in some orthonormal directions Q, here axes of the mean covariance: Gaussians in the others integrate to
+        one. The prior itself is Σ_g π_g f_g; an image has weights of its own, which are fitted to it; the mixture knows
+        patches well enough for each to be a block. The axes of Q Σ_k Qᵀ serve all contrasts and noise levels, so a
+        patch is turned once for each shape.
+        """
+        shares = np.exp(self.log_weights) @ self.contrasts  # (K,)
+        variances, axes = np.linalg.eigh(np.tensordot(shares, self.covariances, 1))
+        fewest = -(-len(variances) // FEWEST_AXES)
+        return NoiseLikelihood(
+            self.size,
+            NoiseDirections(axes.T @ self.basis, np.sqrt(variances), WEAK_SPREAD, fewest),
+            contrast_weights(self),
+            stride=4,
+            most_patches=50_000,  # each costs more than with filters
+            photograph_error=(3.0 / 255, 0.02),  # fitted to sixteen validation images, as that of patch priors
+            log_densities=self._log_densities,
+            block=1,
+        )
+
+    def _log_densities(self, image: FloatArray, sigmas: FloatArray, chosen: IntArray, stride: int) -> FloatArray:
+        return mixture_densities(self, image, sigmas, self.noise_likelihood.directions.unit[chosen], stride)
 
     @property
     def parameters(self) -> int:
@@ -358,37 +379,6 @@ class Components:
             coordinates = kept * self.responses[shape][:, of_it] + spread * rng.standard_normal(spread.shape)
             patches[of_it] += coordinates.T @ self.prior.axes[shape]
         return patches
-
-
-def noise_likelihood(prior: GaussianMixturePrior) -> NoiseLikelihood:
-    """The likelihood of a noise level: log-densities of patches of unknown contrast.
-
-    f_g(y, sigma) = Σ_k π_k|g G(Q y; 0, c_g Q Σ_k Qᵀ + sigma² Id): what the mixture says of patches of its contrast c_g,
-    in some orthonormal directions Q, here axes of the mean covariance: Gaussians in the others integrate to one. The
-    prior itself is Σ_g π_g f_g; an image has weights of its own, which are fitted to it; the mixture knows patches well
-    enough for each to be a block. The axes of Q Σ_k Qᵀ serve all contrasts and noise levels, so a patch is turned once
-    for each shape.
-    """
-    shares = np.exp(prior.log_weights) @ prior.contrasts  # (K,)
-    variances, axes = np.linalg.eigh(np.tensordot(shares, prior.covariances, 1))
-    fewest = -(-len(variances) // FEWEST_AXES)
-    directions = NoiseDirections(axes.T @ prior.basis, np.sqrt(variances), WEAK_SPREAD, fewest)
-    return NoiseLikelihood(
-        prior.size,
-        directions,
-        contrast_weights(prior),
-        stride=4,
-        most_patches=50_000,  # each costs more than with filters
-        photograph_error=(3.0 / 255, 0.02),  # fitted to sixteen validation images of BSDS500 at 255 sigma from 5 to 100
-        log_densities=partial(_log_densities, prior, directions.unit),
-        block=1,
-    )
-
-
-def _log_densities(
-    prior: GaussianMixturePrior, unit: FloatArray, image: FloatArray, sigmas: FloatArray, chosen: IntArray, stride: int
-) -> FloatArray:
-    return mixture_densities(prior, image, sigmas, unit[chosen], stride)
 
 
 def contrast_weights(prior: GaussianMixturePrior) -> FloatArray:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache, partial
+from functools import lru_cache
 from os import PathLike
 from pathlib import Path
 from typing import Any, ClassVar
@@ -109,8 +109,30 @@ class PatchPrior:
 
     @cached_property
     def noise_likelihood(self) -> NoiseLikelihood:
-        """The likelihood by which noise is estimated from patches."""
-        return noise_likelihood(self)
+        """The likelihood of a noise level: log-densities of patches of unknown contrast, by tables.
+
+        They are right to about 1e-4. A patch c·X of contrast c under noise has the density f(y / c, sigma / c)
+        / c^J, f being the prior: exact and normalised like the prior itself, since the diffusion of a scaled
+        density is the scaled diffusion. An image is a mixture of contrasts, Σ_c π_c f_c, whose weights are
+        fitted to it: without them, a smooth image seems to have less noise than it has, and a textured one
+        more. The prior does not know how frequent contrasts are; blocks of patches share theirs. Some filters
+        by themselves have an exact density too: the other experts integrate to one.
+        """
+        experts, norms = self.experts, self.filters.norms
+        spread = np.sqrt(experts.weights @ experts.means**2 + experts.base_sigma**2) / norms
+        unit, fewest = self.filters.matrix / norms[:, None], -(-len(norms) // FEWEST_FILTERS)
+        return NoiseLikelihood(
+            self.size,
+            NoiseDirections(unit, spread, WEAK_SPREAD, fewest),
+            contrast_weights=None,
+            stride=3,
+            most_patches=250_000,
+            photograph_error=(4.2 / 255, 0.01),  # fitted to the validation images of BSDS500 at 255 sigma from 5 to 100
+            log_densities=self._log_densities,
+        )
+
+    def _log_densities(self, image: FloatArray, sigmas: FloatArray, chosen: IntArray, stride: int) -> FloatArray:
+        return patch_log_densities(image, self.filters.matrix[chosen], level_tables(self, sigmas, chosen), stride)
 
     @property
     def parameters(self) -> int:
@@ -238,37 +260,6 @@ class PatchPrior:
     def _respond(self, y: FloatArray, sigma: FloatArray) -> tuple[FloatArray, FloatArray]:
         """The responses of patches (n, a), and the noise on them: (n, J) each."""
         return self.filters.analyse(y), sigma[:, None] * self.filters.norms
-
-
-def noise_likelihood(prior: PatchPrior) -> NoiseLikelihood:
-    """The likelihood of a noise level: log-densities of patches of unknown contrast, by tables, right to about 1e-4.
-
-    A patch c·X of contrast c under noise has the density f(y / c, sigma / c) / c^J, f being the prior: exact and
-    normalised like the prior itself, since the diffusion of a scaled density is the scaled diffusion. An image is a
-    mixture of contrasts, Σ_c π_c f_c, whose weights are fitted to it: without them, a smooth image seems to have less
-    noise than it has, and a textured one more. The prior does not know how frequent contrasts are; blocks of patches
-    share theirs. Some filters by themselves have an exact density too: the other experts integrate to one.
-    """
-    experts, norms = prior.experts, prior.filters.norms
-    spread = np.sqrt(experts.weights @ experts.means**2 + experts.base_sigma**2) / norms
-    directions = NoiseDirections(
-        prior.filters.matrix / norms[:, None], spread, WEAK_SPREAD, -(-len(norms) // FEWEST_FILTERS)
-    )
-    return NoiseLikelihood(
-        prior.size,
-        directions,
-        contrast_weights=None,
-        stride=3,
-        most_patches=250_000,
-        photograph_error=(4.2 / 255, 0.01),  # fitted to the validation images of BSDS500 at 255 sigma from 5 to 100
-        log_densities=partial(_log_densities, prior),
-    )
-
-
-def _log_densities(
-    prior: PatchPrior, image: FloatArray, sigmas: FloatArray, chosen: IntArray, stride: int
-) -> FloatArray:
-    return patch_log_densities(image, prior.filters.matrix[chosen], level_tables(prior, sigmas, chosen), stride)
 
 
 def level_tables(prior: PatchPrior, sigmas: FloatArray, filters: IntArray) -> LevelTables:

@@ -297,11 +297,9 @@ class AdaptedPrior:
     @cached_property
     def patch_shape(self) -> tuple[int, ...]:
         """That of the object, or of one of its samples; () if it is one of whole images."""
-        if isinstance(self._prior, ImagePrior):
-            return ()
         declared: tuple[int, ...] | None = getattr(self._prior, "patch_shape", None)
-        if declared is not None:
-            return declared
+        if declared is not None or isinstance(self._prior, ImagePrior):
+            return declared or ()
         pixels = self._prior.sample(1, rng=np.random.default_rng(0)).shape[-1]
         if isqrt(pixels) ** 2 != pixels:
             raise InvalidInputError(f"the samples of this prior have {pixels} pixels; patches must be square")

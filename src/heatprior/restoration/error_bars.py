@@ -10,7 +10,14 @@ the prior's card (`Calibration`).
 White noise is probed with signs. The trace of a matrix J is the mean of n J n; of one draw it is off by Σ J_pq n_p n_q
 over pixels p ≠ q, and J_pq is much the same for all pixels the same step apart. A maximal-length sequence of a shift
 register, folded along the diagonal of a tile, has no such products: of any two different places of the tile, as many
-pairs agree as differ (but for one). The same probe predicts the PSNR (`predicted_psnr.py`).
+pairs agree as differ (but for one).
+
+The same probe predicts the PSNR, by two estimates of the risk, weighed by their variances. Stein's is unbiased for any
+image and denoiser: E ‖f − x‖² = E ‖f − y‖² − tr C + 2 tr J C. But the noise of n pixels has not exactly the variance
+that it should have, which is much beside the error that is left of strong noise. Another one does not see that: nearly
+a constant, plus a part of the trace, plus a part of how much stronger what was removed is, blurred, than what is
+removed of noise alone, learnt on validation images and kept on the prior's card. Where the two contradict each other,
+nothing is predicted: the noise is not what was given, or the image is unlike any photograph.
 """
 
 from __future__ import annotations
@@ -18,6 +25,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
+from math import nan, pi, sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -34,17 +42,8 @@ from heatprior.noise.defects import NO_DEFECTS, Defects
 from heatprior.noise.estimation import NoiseReport
 from heatprior.priors.schedules import LEAST_SIGMA, TableOverSigma, read_table
 from heatprior.restoration.denoising import Plan, Settings, plan
-from heatprior.restoration.predicted_psnr import (
-    Ingredients,
-    PredictedPsnr,
-    Probe,
-    ingredients,
-    predict_psnr,
-    read_risk_table,
-)
 
 PROBE = 0.1  # of the noise: much less, and jumps between shapes go unseen; much more is no derivative
-
 WIDTH = 5.0  # pixels over which neighbours share an average, the standard deviation of a Gaussian
 TRUNCATED = 3.0  # widths at which the Gaussian ends
 LEAST_PART, MOST_PART = 1e-3, 1.5  # of the variance of the noise: no pixel is known better, or much worse than noisy
@@ -55,6 +54,25 @@ LEAST_LEVEL = 1e-6  # of full scale
 SEED = 0  # of the probe: the same image has the same errors
 CORRELATED = " correlated"  # noise: behind a method's name on cards
 TOO_HIGH = 0.5  # the mean of the errors of estimated levels over their typical size, on validation images
+RISK_ENTRY, RISK_COLUMNS = "risk", ("sigmas", "stein", "constant", "trace", "structure", "spread")
+BLUR = (0.25, 0.5, 0.25)  # of what was removed, along either axis: a standard deviation of 0.7 pixels
+ALIKE = pi  # pixels that count as one after it: Σ of the squared correlations
+CONTRADICTION = 3.0  # standard errors of the difference of both estimates
+DECIBELS = 10.0 / np.log(10.0)
+
+
+class PredictedPsnr(NamedTuple):
+    """The PSNR that a denoised image is expected to have, in dB, and the standard error of that.
+
+    Both are NaN where nothing can be predicted: the noise is not what was given, as where it was clipped at black or
+    white, or the image is unlike any photograph.
+    """
+
+    psnr: float
+    stderr: float
+
+    def __repr__(self) -> str:
+        return f"PredictedPsnr({self.psnr:.1f} ± {self.stderr:.1f} dB)"
 
 
 class DenoisedWithError(NamedTuple):
@@ -93,6 +111,13 @@ class DenoisedWithError(NamedTuple):
 
     def _repr_html_(self) -> str:
         return as_html(repr(self), self.error if self.error.ndim == 2 else None)
+
+
+class Probe(NamedTuple):
+    """How the denoised image answers to noise n that is added to the noisy one: J n, beside n itself."""
+
+    drawn: FloatArray  # n, (..., H, W)
+    answer: FloatArray  # (f(y + n/10) − f(y)) · 10
 
 
 @dataclass(frozen=True)
@@ -202,7 +227,7 @@ class Probed(NamedTuple):
         """What the risk is estimated from: of all channels but transparency."""
         removed = as_channels(self.noisy - self.clean, self.plan.entered.channel_axis)
         kept = slice(None, -1 if self.plan.entered.has_alpha else None)
-        return ingredients(removed[..., kept, :, :], Probe(*(values[..., kept, :, :] for values in self.found)))
+        return Ingredients.of(removed[..., kept, :, :], Probe(*(values[..., kept, :, :] for values in self.found)))
 
 
 def probe_image(
@@ -307,3 +332,148 @@ def _errors_of_noise(report: NoiseReport | None) -> tuple[float, float]:
     mean = np.where([model == "camera" for model in report.models], 0.0, TOO_HIGH)
     errors = np.hypot(chance, np.sqrt(1.0 - mean**2) * typical)
     return float(np.mean(2.0 * mean * typical / levels)), float(np.mean(2.0 * errors / levels))
+
+
+def read_risk_table(card: Mapping[str, Any], method: str) -> TableOverSigma | None:
+    """What a prior's card says of the risk of a method, if anything.
+
+    Risk = constant · s² + trace · (n J n) + structure · (what was removed, blurred, squared, beyond noise). `stein`
+    corrects the trace in Stein's estimate, which a probe that is no infinitesimal one gets a little wrong; `spread` is
+    the relative error of the risk from image to image.
+    """
+
+    def make(sigmas: tuple[float, ...], *columns: tuple[float, ...]) -> TableOverSigma:
+        if not all(spread > 0.0 for spread in columns[-1]):
+            raise InvalidInputError(f"spread is {columns[-1]}; expected numbers above 0")
+        return TableOverSigma(sigmas, columns)
+
+    return read_table(card, RISK_ENTRY, RISK_COLUMNS, make, section=method)
+
+
+class Ingredients(NamedTuple):
+    """What risk is estimated from, for every pixel, in squared units of the image; zero where pixels are missing."""
+
+    removed: FloatArray  # squared: (f − y)²
+    trace: FloatArray  # n J n
+    through: FloatArray  # (J n)²
+    blurred: FloatArray  # what was removed, blurred, squared
+    of_noise: FloatArray  # the same of n − J n: what would be there if nothing but noise were removed
+    known: FloatArray  # whether the pixel is there, 0 or 1
+    pixels: float  # how many are
+
+    @classmethod
+    def of(cls, removed: FloatArray, found: Probe) -> Ingredients:
+        """From what was removed, y − f (..., H, W), and the probe."""
+        trace = found.drawn * found.answer
+        known = np.isfinite(trace)
+        drawn, answer = found
+        if not known.all():
+            removed, drawn, answer, trace = (np.where(known, values, 0.0) for values in (removed, drawn, answer, trace))
+        blurred, of_noise = (np.square(_blur(values)) for values in (removed, drawn - answer))
+        pixels = float(np.count_nonzero(known))
+        return cls(np.square(removed), trace, np.square(answer), blurred, of_noise, known, pixels)
+
+    def mean(self, values: FloatArray) -> float:
+        """Over the pixels that are there; one level stands for all."""
+        if values.size == 1:
+            return float(values.ravel()[0])
+        if values.shape != self.known.shape or self.pixels < self.known.size:
+            values = values * self.known
+        return float(np.sum(values, dtype=np.float64)) / self.pixels
+
+
+class _Estimate(NamedTuple):
+    """Of the mean squared error: its variance, and how it moves with the logarithm of the variance of the noise."""
+
+    risk: float
+    variance: float
+    slope: float
+
+    def without(self, excess: float) -> _Estimate:
+        """Had the variance of the noise been taken for smaller by this part."""
+        return self._replace(risk=self.risk - excess * self.slope)
+
+
+def predict_psnr(
+    parts: Ingredients,
+    levels: FloatArray,
+    full: float,
+    *,
+    table: TableOverSigma | None = None,
+    excess: float = 0.0,
+    doubt: float = 0.0,
+    alike: float = 1.0,
+) -> PredictedPsnr:
+    """The PSNR, full scale being `full`; `levels` are the standard deviations of the noise, (..., H, W).
+
+    Where the variance of the noise was estimated, `excess` is the part by which it is too large on average, and `doubt`
+    its relative error. `alike` is how many pixels count as one where noise is correlated.
+    """
+    if not parts.pixels:
+        raise InvalidInputError("every pixel of the image is missing; nothing is known of its quality")
+    sigma = levels
+    values = None if table is None else tuple(column.astype(sigma.dtype) for column in table.at(sigma / full))
+    stein = _by_stein(parts, sigma, 1.0 if values is None else values[0], alike).without(excess)
+    learnt = None if values is None else _by_table(parts, sigma, values).without(excess)
+    least = LEAST_PART * parts.mean(np.square(sigma))
+    if learnt is None:
+        risk, error, sound = _alone(stein, doubt)
+    elif doubt and alike > 1.0:  # Stein's needs the covariance of the noise, which is then in doubt as a whole
+        risk, error, sound = _alone(learnt, doubt)
+    else:
+        risk, error, sound = _weigh(stein, learnt, doubt)
+    if not sound:
+        return PredictedPsnr(nan, nan)
+    risk = max(risk, error / 2.0, least)  # an estimate of nearly nothing may come out negative
+    return PredictedPsnr(float(DECIBELS * np.log(full**2 / risk)), float(DECIBELS * error / risk))
+
+
+def _by_stein(parts: Ingredients, sigma: FloatArray, factor: FloatArray | float, alike: float) -> _Estimate:
+    """‖f − y‖² − tr C + 2 tr J C, each over the number of pixels.
+
+    Its variance has two parts, that of the noise itself, as far as the denoiser does not see it, and that of one draw
+    instead of the trace; both are those of white noise on as many pixels as count.
+    """
+    variance = np.square(sigma)
+    whole, squares = (parts.mean(values) for values in (variance, np.square(variance)))
+    trace = parts.mean(factor * parts.trace)
+    size = parts.mean(parts.through) * whole
+    risk = parts.mean(parts.removed) - whole + 2.0 * trace
+    by_noise = 2.0 * (squares - 4.0 * whole * trace + 4.0 * size) + 4.0 * whole * max(risk, 0.0)
+    by_draw = 8.0 * max(size - trace**2, 0.0)
+    return _Estimate(risk, (max(by_noise, 0.0) + by_draw) * alike / parts.pixels, 2.0 * trace - whole)
+
+
+def _by_table(parts: Ingredients, sigma: FloatArray, values: tuple[FloatArray, ...]) -> _Estimate:
+    """What is learnt: off by another part for every image, and a little because what was removed holds noise, too."""
+    _, constant, trace, structure, spread = values
+    steady = parts.mean(constant * np.square(sigma)) + parts.mean(trace * parts.trace)
+    of_noise = parts.mean(structure * parts.of_noise)
+    risk = steady + parts.mean(structure * parts.blurred) - of_noise
+    risk = max(risk, parts.mean(parts.through) / 2.0)
+    variance = (parts.mean(spread) * risk) ** 2 + 4.0 * ALIKE * of_noise**2 / parts.pixels
+    return _Estimate(risk, variance, steady - of_noise)
+
+
+def _alone(one: _Estimate, doubt: float) -> tuple[float, float, bool]:
+    """The risk, its standard error, and whether it makes sense: none is below zero."""
+    error = sqrt(one.variance + (one.slope * doubt) ** 2)
+    return one.risk, error, one.risk > -CONTRADICTION * error
+
+
+def _weigh(stein: _Estimate, learnt: _Estimate, doubt: float) -> tuple[float, float, bool]:
+    """The same for both estimates by least variance; a doubt about the noise moves both."""
+    first, second = (one.variance + (one.slope * doubt) ** 2 for one in (stein, learnt))
+    both = stein.slope * learnt.slope * doubt**2
+    apart = first + second - 2.0 * both
+    weight = min(max((second - both) / apart, 0.0), 1.0)
+    risk = weight * stein.risk + (1.0 - weight) * learnt.risk
+    variance = weight**2 * first + (1.0 - weight) ** 2 * second + 2.0 * weight * (1.0 - weight) * both
+    return risk, sqrt(max(variance, 0.0)), abs(stein.risk - learnt.risk) < CONTRADICTION * sqrt(apart)
+
+
+def _blur(values: FloatArray) -> FloatArray:
+    from scipy.ndimage import convolve1d  # noqa: PLC0415 (slow to import)
+
+    rows = convolve1d(values, BLUR, axis=-2, mode="nearest")
+    return np.asarray(convolve1d(rows, BLUR, axis=-1, mode="nearest"))

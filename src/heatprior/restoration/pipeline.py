@@ -34,13 +34,14 @@ from heatprior.priors.schedules import Schedules
 from heatprior.restoration.pyramid import (
     BETWEEN,
     Merging,
-    crossover_between,
-    crossover_on,
+    crossover_at,
+    crossover_table,
     cut_noise,
     halve,
     halve_noise,
     join,
     of_halving,
+    read_crossovers,
     shift,
     sources,
 )
@@ -333,10 +334,10 @@ class Pipeline:
             last = between = None
             if results:  # of the next coarser scale
                 half, known, card = self.scales[number + 1].shape, needs[number + 1].merged, self.prior.card
-                last = Merging(scale.shape, half, crossover_on(card, noise), results[0], known)
+                last = Merging(scale.shape, half, crossover_at(crossover_table(card), noise), results[0], known)
                 between = self._merging_between(number)
-                if between is not None and (crossover := crossover_between(card, noise)) is not None:
-                    between = last._replace(crossover=crossover)
+                if between is not None and (table := read_crossovers(card, BETWEEN)) is not None:
+                    between = last._replace(crossover=crossover_at(table, noise))
             read = shift(scale.reads(need.fine, between), need.noisy)
             fine = scale.denoise(own[read], cut_noise(noise, read), need.fine, between, part, guide)
             results.insert(0, fine if last is None else last.merge(fine, need.fine, need.merged))

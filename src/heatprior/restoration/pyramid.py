@@ -66,23 +66,13 @@ def read_crossovers(card: Mapping[str, Any], entry: str = CARD_ENTRY) -> TableOv
     return read_table(card, entry, names, make)
 
 
-def crossover_on(card: Mapping[str, Any], noise: Noise) -> Crossover:
-    """The crossover for noise that is of this level in the fine image; for a map, at its middle level."""
-    return _crossover_at(crossover_table(card), noise)
-
-
-def crossover_between(card: Mapping[str, Any], noise: Noise) -> Crossover | None:
-    """The same for the merging after every step but the last; None if there is none."""
-    table = read_crossovers(card, BETWEEN)
-    return None if table is None else _crossover_at(table, noise)
-
-
 def crossover_table(card: Mapping[str, Any]) -> TableOverSigma:
     """The crossover after the last step over sigma: that of the card, or the default one."""
     return read_crossovers(card) or TableOverSigma((1.0,), tuple((value,) for value in Crossover()))
 
 
-def _crossover_at(table: TableOverSigma, noise: Noise) -> Crossover:
+def crossover_at(table: TableOverSigma, noise: Noise) -> Crossover:
+    """The crossover for noise that is of this level in the fine image; for a map, at its middle level."""
     return Crossover(*map(float, table.at(sqrt(noise.lowest * noise.highest))))
 
 
