@@ -7,11 +7,8 @@ from heatprior.kernels.noise_estimation import (
     ROWS,
     RUN,
     LevelTables,
-    mixture_sums,
-    mixture_sums_plain,
     patch_log_densities,
     patch_log_densities_plain,
-    relative_densities,
     window_sums,
     window_sums_plain,
 )
@@ -43,22 +40,8 @@ def test_log_densities_of_another_stride_are_noticed():
     rng = np.random.default_rng(0)
     image, filters, given = rng.random((20, 20)), rng.standard_normal((5, 49)), tables(rng, 1, 1, 5)
     every, second = (patch_log_densities(image, filters, given, stride) for stride in (1, 2))
-    np.testing.assert_array_equal(every[..., ::2, ::2], second)
+    np.testing.assert_allclose(every[..., ::2, ::2], second, atol=5e-5)  # products of other shapes round otherwise
     assert not np.allclose(every[..., : second.shape[2], : second.shape[3]], second)
-
-
-def test_mixture_sums_are_those_of_the_twin():
-    rng = np.random.default_rng(1)
-    relative, peaks = relative_densities(10 * rng.standard_normal((3, 4, 200)))
-    assert relative.max(axis=1) == pytest.approx(1.0)
-    assert peaks.shape == (3, 200)
-    weights = rng.dirichlet(np.ones(4), (3, 5)).swapaxes(1, 2)
-    groups = rng.integers(-1, 5, 200)
-    found = mixture_sums(relative, groups, weights)
-    for ours, twins in zip(found, mixture_sums_plain(relative, groups, weights), strict=True):
-        np.testing.assert_allclose(ours, twins, rtol=1e-10)
-    counts = np.bincount(groups[groups >= 0], minlength=5)
-    np.testing.assert_allclose(found[0].sum(axis=1), np.tile(counts, (3, 1)), rtol=1e-12)
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (1, 9), (ROWS + 3, 12)])

@@ -1,16 +1,16 @@
-"""The inner loops of noise estimation: log-densities of patches, weights of contrasts, sums over windows.
+"""The inner loops of noise estimation: log-densities of patches, and sums over windows.
 
 `…_plain` are the numpy twins.
 """
 
 from __future__ import annotations
 
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 
-from heatprior.arrays import FloatArray, IntArray
+from heatprior.arrays import FloatArray
 from heatprior.kernels.compiler import FAST, kernel
 from heatprior.kernels.lookup import clamp, clamp_plain
 from heatprior.kernels.patches import extract
@@ -21,12 +21,12 @@ from heatprior.kernels.threads import for_each
 # For b×b patches p on a grid of an image: responses u_j = ⟨k_j, p⟩, and for each noise level s and each contrast c the
 # sum Σ_j l_scj(u_j). The functions l_scj are given as tables of straight lines.
 #
-# A response goes through all tables while it is in the cache; no set of patches or responses is ever in memory, only
-# the sums. Look-ups are three loops, as in patch_averaging.py.
+# A response goes through all tables while it is in the cache; only some rows of patches are ever in memory. Look-ups
+# are three loops, as in patch_averaging.py.
 
 
 ROWS = 8  # of patches, or of the grid of windows, that one thread does at a time
-RUN = 512  # patches of a row that go through together: their responses stay in the cache
+RUN = 512  # patches that go through together: their responses stay in the cache
 
 
 class LevelTables(NamedTuple):
@@ -63,92 +63,38 @@ def patch_log_densities(image: FloatArray, filters: FloatArray, tables: LevelTab
     rows, columns = (-(-(length - size + 1) // stride) for length in image.shape)
     sums = np.empty((*words.shape[:2], rows, columns), np.float32)
 
-    for_each(partial(_add_log_densities, image, filters, words, scale, size, stride, sums), range(0, rows, ROWS))
+    def fill(first: int) -> None:
+        here = slice(first, min(first + ROWS, rows))
+        pixels = image[first * stride : (here.stop - 1) * stride + size]
+        found = filters @ sliding_window_view(pixels, (size, size))[::stride, ::stride].reshape(-1, size * size).T
+        own = np.empty((*words.shape[:2], found.shape[1]), np.float32)
+        cell, fetched = np.empty(RUN, np.uint32), np.empty(RUN, np.uint64)
+        _add_log_densities(found, words, scale, cell, fetched, fetched.view(np.float32), own)
+        sums[:, :, here] = own.reshape(*words.shape[:2], -1, columns)
+
+    for_each(fill, range(0, rows, ROWS))
     return sums
 
 
 @kernel(fastmath=FAST)
-def _add_log_densities(image, filters, words, scale, size, stride, sums, first):
+def _add_log_densities(responses, words, scale, cell, fetched, halves, sums):
+    """Responses (J, n) → sums (S, C, n); the others are room for a run, `halves` being what was `fetched`."""
     levels, contrasts, count, cells = words.shape
-    columns = sums.shape[3]
-    patches = np.empty((size * size, RUN), np.float32)
-    cell, fetched = np.empty(RUN, np.uint32), np.empty(RUN, np.uint64)
-    halves = fetched.view(np.float32)
-    total = np.empty(RUN, np.float32)
     middle, top = np.float32(0.5 * cells), np.float32(cells - 1)
-    for row in range(first, min(first + ROWS, sums.shape[2])):
-        for left in range(0, columns, RUN):
-            length = min(RUN, columns - left)
-            for i in range(size):
-                line = image[row * stride + i]
-                for j in range(size):
-                    begin = left * stride + j
-                    for n in range(length):
-                        patches[i * size + j, n] = line[begin + n * stride]
-            responses = np.dot(filters, patches)
-            for s in range(levels):
-                for c in range(contrasts):
-                    total[:length] = np.float32(0.0)
-                    for j in range(count):
-                        u, table, factor = responses[j], words[s, c, j], scale[s, c, j]
-                        for n in range(length):
-                            cell[n] = np.uint32(np.int32(clamp(u[n] * factor + middle, np.float32(0.0), top)))
-                        for n in range(length):
-                            fetched[n] = table[cell[n]]
-                        for n in range(length):
-                            total[n] += halves[2 * n] + halves[2 * n + 1] * (u[n] * factor)
-                    for n in range(length):
-                        sums[s, c, row, left + n] = total[n]
-
-
-# Sums over groups of patches that fit the weights of a mixture of contrasts: one step of EM, at all noise levels.
-#
-# With relative densities e_c of a patch, and weights π_c of its group, the patch belongs to contrast c with probability
-# r_c = π_c e_c / Σ_d π_d e_d. Wanted are, for each group, Σ_i r_ic and Σ_i log Σ_c π_c e_ic.
-
-
-def relative_densities(log_densities: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """(S, C, n) → e = exp(l − max_c l), and the maxima (S, n): sums of e can neither overflow nor vanish."""
-    peaks = log_densities.max(axis=1)
-    relative = log_densities - peaks[:, None]
-    return np.exp(relative, out=relative), peaks
-
-
-def mixture_sums_plain(relative: FloatArray, groups: IntArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """The twin: e (S, C, n), the group of each patch (n,) (none if negative), π (S, C, G) → (S, C, G) and (S, G)."""
-    used = groups >= 0
-    joint = weights[:, :, groups[used]] * relative[:, :, used]  # (S, C, n)
-    density = joint.sum(axis=1)
-    members = np.eye(weights.shape[2])[groups[used]]  # (n, G)
-    return (joint / density[:, None]) @ members, np.log(density) @ members
-
-
-def mixture_sums(relative: FloatArray, groups: IntArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """The kernel, on all cores: as `mixture_sums_plain`."""
-    if groups.size and groups.max() >= weights.shape[2]:
-        raise IndexError(f"group {groups.max()} of a patch has no weights; there are {weights.shape[2]} groups")
-    weights = np.ascontiguousarray(weights.swapaxes(1, 2), np.float64)  # (S, G, C)
-    totals = np.zeros(weights.shape)
-    logarithms = np.zeros(weights.shape[:2])
-    for_each(lambda s: _add_groups(relative[s], groups, weights[s], totals[s], logarithms[s]), range(len(relative)))
-    return totals.swapaxes(1, 2), logarithms
-
-
-@kernel(fastmath=FAST)
-def _add_groups(relative, groups, weights, totals, logarithms):
-    contrasts, count = relative.shape
-    joint = np.empty(contrasts)
-    for i in range(count):
-        g = groups[i]
-        if g < 0:
-            continue
-        density = 0.0
-        for c in range(contrasts):
-            joint[c] = weights[g, c] * relative[c, i]
-            density += joint[c]
-        for c in range(contrasts):
-            totals[g, c] += joint[c] / density
-        logarithms[g] += np.log(density)
+    for first in range(0, responses.shape[1], RUN):
+        for s in range(levels):
+            for c in range(contrasts):
+                total = sums[s, c, first : first + RUN]
+                for n in range(len(total)):
+                    total[n] = np.float32(0.0)
+                for j in range(count):
+                    u, table, factor = responses[j, first : first + RUN], words[s, c, j], scale[s, c, j]
+                    for n in range(len(total)):
+                        cell[n] = np.uint32(np.int32(clamp(u[n] * factor + middle, np.float32(0.0), top)))
+                    for n in range(len(total)):
+                        fetched[n] = table[cell[n]]
+                    for n in range(len(total)):
+                        total[n] += halves[2 * n] + halves[2 * n + 1] * (u[n] * factor)
 
 
 # Weighted sums over windows of a grid: the weights fall with the distance, and with the difference of a pilot map.

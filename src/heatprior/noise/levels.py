@@ -38,6 +38,7 @@ from heatprior.noise.likelihood import (
     check_in_range,
     find_peak,
     profile,
+    relative_densities,
     repetition,
     standard_error,
     stride_for,
@@ -208,10 +209,10 @@ def noise_level(image: FloatArray, likelihood: NoiseLikelihood, start: float | N
     for look in range(1 + MOST_LOOKS):
         usable = usable_patches(image, size, stride, clipped, middle)
         blocks = block_densities(likelihood, whole, log_sigmas, chosen, usable, stride)
-        groups = blocks.usable.astype(np.int64) - 1  # all that are usable are one
-        fitted = profile(log_sigmas, blocks.log_densities, groups, 1, blocks.usual)
+        log_densities = blocks.log_densities[:, :, blocks.usable]
+        fitted = profile(log_sigmas, log_densities, blocks.usual)
         peak = find_peak(log_sigmas, fitted.values)
-        log_sigma = float(np.clip(peak.log_sigma[0], octaves[0], octaves[-1]))
+        log_sigma = float(np.clip(peak.log_sigma, octaves[0], octaves[-1]))
         place = np.rint((log_sigma - octaves[0]) / LOG_SIGMA_STEP)
         centre = octaves[0] + LOG_SIGMA_STEP * place  # on a grid: images share tables
         suited = weak_directions(likelihood.directions, float(np.exp(log_sigma)))
@@ -220,15 +221,15 @@ def noise_level(image: FloatArray, likelihood: NoiseLikelihood, start: float | N
             break
         log_sigmas, chosen = centre + LOG_SIGMA_STEP * steps, suited
         middle = float(np.exp(log_sigmas.mean()))
-    log_sigma = float(peak.log_sigma[0])
+    log_sigma = float(peak.log_sigma)
     check_in_range(log_sigma)
     if log_sigma <= octaves[0]:
         return Estimate(0.0, float(OCTAVES[0]))
-    parts = parts_of(blocks, max(2, PART // (stride * (likelihood.block or BLOCK))))
-    error = np.sqrt(repetition(likelihood.directions, chosen, stride) / peak.curvature)
-    if len(np.unique(parts[blocks.usable])) >= FEWEST_PARTS:  # too few to estimate the spread
-        error = np.maximum(error, standard_error(blocks.log_densities, fitted, peak, parts, groups))
-    return Estimate(float(np.exp(log_sigma)), float(np.exp(log_sigma) * error[0]))
+    parts = parts_of(blocks, max(2, PART // (stride * (likelihood.block or BLOCK))))[blocks.usable]
+    error = float(np.sqrt(repetition(likelihood.directions, chosen, stride) / peak.curvature))
+    if len(np.unique(parts)) >= FEWEST_PARTS:  # too few to estimate the spread
+        error = max(error, standard_error(log_densities, fitted, peak, parts))
+    return Estimate(float(np.exp(log_sigma)), float(np.exp(log_sigma) * error))
 
 
 def parts_of(blocks: Blocks, side: int) -> IntArray:
@@ -345,8 +346,7 @@ def _in_turns(log_sigmas: FloatArray, blocks: Blocks, width: float, turns: int) 
     count = blocks.log_densities.shape[1]
     usual = np.full(count, 1.0 / count) if blocks.usual is None else blocks.usual
     weights = usual
-    highest = blocks.log_densities.max(axis=1)
-    relative = np.exp(blocks.log_densities - highest[:, None])  # (S, C, K)
+    relative, highest = relative_densities(blocks.log_densities)  # (S, C, K), (S, K)
     held = blocks.usable.reshape(blocks.shape).astype(np.float64)
     pilot: FloatArray = np.zeros(blocks.shape)
     for turn in range(turns):

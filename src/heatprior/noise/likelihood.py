@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 
 from heatprior.arrays import FloatArray, IntArray
 from heatprior.errors import InvalidInputError
-from heatprior.kernels.noise_estimation import mixture_sums, relative_densities
 from heatprior.priors.protocol import NoiseDirections, NoiseLikelihood
 from heatprior.scipy_subset import refine
 
@@ -163,7 +162,7 @@ def check_in_range(log_sigma: float) -> None:
 
 
 class Profile(NamedTuple):
-    """Of G groups: log-likelihoods (S, G) over S noise levels, and the weights (S, C, G) that maximise them."""
+    """Log-likelihoods (S,) over S noise levels, and the weights (S, C) that maximise them."""
 
     log_sigmas: FloatArray
     values: FloatArray
@@ -171,7 +170,7 @@ class Profile(NamedTuple):
 
 
 class Peak(NamedTuple):
-    """Of G groups: log sigma, the curvature there (positive), and whether it lies at the lower or upper end."""
+    """Of each curve: log sigma, the curvature there (positive), and whether it lies at the lower or upper end."""
 
     log_sigma: FloatArray
     curvature: FloatArray
@@ -179,46 +178,37 @@ class Peak(NamedTuple):
     at_top: NDArray[np.bool_]
 
 
-def profile(
-    log_sigmas: FloatArray,
-    log_densities: FloatArray,
-    groups: IntArray,
-    count: int,
-    usual: FloatArray | None = None,
-) -> Profile:
-    """The likelihood of `count` groups of blocks, with weights of their own; `log_densities` are (S, C, blocks).
+def relative_densities(log_densities: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """(S, C, n) → e = exp(l − max_c l), and the maxima (S, n): sums of e can neither overflow nor vanish."""
+    peaks = log_densities.max(axis=1)
+    relative = log_densities - peaks[:, None]
+    return np.exp(relative, out=relative), peaks
+
+
+def profile(log_sigmas: FloatArray, log_densities: FloatArray, usual: FloatArray | None = None) -> Profile:
+    """The likelihood of blocks (S, C, n).
 
     The weights start from the `usual` ones (C,), those of the prior, and lean to them. A prior without any starts from
-    even ones, and where its first contrast, that of the prior itself, explains a group as well as the mixture does (by
-    BIC), it is taken alone: weights that nothing calls for would only blur the estimate.
+    even ones, and where its first contrast, that of the prior itself, explains the blocks as well as the mixture does
+    (by BIC), it is taken alone: weights that nothing calls for would only blur the estimate.
     """
-    used = groups >= 0
     relative, peaks = relative_densities(log_densities)
-    contrasts = relative.shape[1]
-    sizes = np.maximum(np.bincount(groups[used], minlength=count), 1)
+    _, contrasts, size = relative.shape
     lean = np.full(contrasts, 1.0 / contrasts) if usual is None else usual
-    extra = PSEUDO_COUNT * sizes * lean[:, None]  # (C, G)
-    weights = np.broadcast_to(lean[:, None], (len(relative), contrasts, count))
+    extra = PSEUDO_COUNT * size * lean
+    weights = np.tile(lean, (len(relative), 1))
     for _ in range(STEPS):
-        totals, _ = mixture_sums(relative, groups, weights)
-        weights = (totals + extra) / (sizes * (1.0 + PSEUDO_COUNT))
-    _, mixed = mixture_sums(relative, groups, weights)
-    mixed += _group_sums(peaks, groups, count)
-    leaning = mixed + (extra * np.log(weights)).sum(axis=1)
+        density = weights[:, None] @ relative  # (S, 1, n)
+        totals = weights * (relative @ np.reciprocal(density).swapaxes(1, 2))[..., 0]
+        weights = (totals + extra) / (size * (1.0 + PSEUDO_COUNT))
+    mixed = np.log(weights[:, None] @ relative).sum(axis=(1, 2)) + peaks.sum(axis=1)
+    leaning = mixed + np.log(weights) @ extra
     if usual is not None:
         return Profile(log_sigmas, leaning, weights)
-    plain = _group_sums(log_densities[:, 0], groups, count)
-    simple = 2.0 * (mixed.max(axis=0) - plain.max(axis=0)) < (contrasts - 1) * np.log(sizes)
-    alone = np.zeros((contrasts, 1))
-    alone[0] = 1.0
-    values = np.where(simple, plain, leaning)
-    return Profile(log_sigmas, values, np.where(simple, alone, weights))
-
-
-def _group_sums(values: FloatArray, groups: IntArray, count: int) -> FloatArray:
-    """Sums of values (S, blocks) over each group: (S, G)."""
-    used = groups >= 0
-    return np.stack([np.bincount(groups[used], level[used], count) for level in values])
+    plain = log_densities[:, 0].sum(axis=1)
+    if 2.0 * (mixed.max() - plain.max()) < (contrasts - 1) * np.log(size):
+        return Profile(log_sigmas, plain, np.tile(np.eye(contrasts)[0], (len(relative), 1)))
+    return Profile(log_sigmas, leaning, weights)
 
 
 def find_peak(log_sigmas: FloatArray, values: FloatArray) -> Peak:
@@ -235,39 +225,31 @@ def find_peak(log_sigmas: FloatArray, values: FloatArray) -> Peak:
     return Peak(fine[best] + np.where(at_bottom | at_top, 0.0, offset), curvature, at_bottom, at_top)
 
 
-def standard_error(
-    log_densities: FloatArray, fitted: Profile, peak: Peak, parts: IntArray, groups: IntArray
-) -> FloatArray:
-    """Of log sigma of each group: the spread of the scores, summed over `parts` of the image, over the curvature.
+def standard_error(log_densities: FloatArray, fitted: Profile, peak: Peak, parts: IntArray) -> float:
+    """Of log sigma, by blocks (S, C, n): the spread of the scores over `parts` of the image, over the curvature.
 
     The scores are those of log sigma given the weights, less what they have in common with the scores of the weights:
     not to know the weights costs precision.
     """
-    count = fitted.values.shape[1]
-    errors = np.full(count, np.inf)
+    if len(parts) < 2:
+        return np.inf
     step = fitted.log_sigmas[1] - fitted.log_sigmas[0]
-    for g in range(count):
-        members = np.flatnonzero(groups == g)
-        if members.size < 2:
-            continue
-        place = (peak.log_sigma[g] - fitted.log_sigmas[0]) / step
-        middle = int(np.clip(np.rint(place), 1, len(fitted.log_sigmas) - 2))
-        weights = fitted.weights[middle, :, g]
-        three = log_densities[middle - 1 : middle + 2][:, :, members].astype(np.float64)
-        highest = three.max(axis=1, keepdims=True)
-        shrinkage = PSEUDO_COUNT * members.size * (np.diag(weights) - np.outer(weights, weights))
-        joint = weights[:, None] * np.exp(three - highest)  # (3, C, n)
-        low, here, high = np.log(joint.sum(axis=1)) + highest[:, 0]
-        scores = (high - low) / 2.0 + (high - 2.0 * here + low) * (place - middle)
-        of_weights = joint[1] / joint[1].sum(axis=0) - weights[:, None]
-        scores -= scores.mean()
-        common, *_ = np.linalg.lstsq(of_weights @ of_weights.T + shrinkage, of_weights @ scores, rcond=None)
-        scores = (scores - common @ of_weights) / step
-        sums = np.bincount(parts[members], scores)
-        sums = sums[np.bincount(parts[members]) > 0]
-        spread = np.sqrt(np.square(sums).sum() * len(sums) / max(len(sums) - 1, 1))
-        errors[g] = spread / peak.curvature[g]
-    return errors
+    place = (peak.log_sigma - fitted.log_sigmas[0]) / step
+    middle = int(np.clip(np.rint(place), 1, len(fitted.log_sigmas) - 2))
+    weights = fitted.weights[middle]
+    three = log_densities[middle - 1 : middle + 2].astype(np.float64)
+    highest = three.max(axis=1, keepdims=True)
+    shrinkage = PSEUDO_COUNT * len(parts) * (np.diag(weights) - np.outer(weights, weights))
+    joint = weights[:, None] * np.exp(three - highest)  # (3, C, n)
+    low, here, high = np.log(joint.sum(axis=1)) + highest[:, 0]
+    scores = (high - low) / 2.0 + (high - 2.0 * here + low) * (place - middle)
+    of_weights = joint[1] / joint[1].sum(axis=0) - weights[:, None]
+    scores -= scores.mean()
+    common, *_ = np.linalg.lstsq(of_weights @ of_weights.T + shrinkage, of_weights @ scores, rcond=None)
+    scores = (scores - common @ of_weights) / step
+    sums = np.bincount(parts, scores)[np.unique(parts)]
+    spread = np.sqrt(np.square(sums).sum() * len(sums) / max(len(sums) - 1, 1))
+    return float(spread / peak.curvature)
 
 
 def values_at(log_sigmas: FloatArray, values: FloatArray, wanted: FloatArray) -> FloatArray:

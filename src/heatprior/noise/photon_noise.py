@@ -20,9 +20,8 @@ from typing import NamedTuple
 import numpy as np
 
 from heatprior.arrays import FloatArray, IntArray
-from heatprior.kernels.noise_estimation import relative_densities
 from heatprior.noise.levels import LocalLevels, clipping
-from heatprior.noise.likelihood import Blocks, values_at
+from heatprior.noise.likelihood import Blocks, relative_densities, values_at
 from heatprior.noise.stabilisation import PoissonGaussian
 
 BLOCK = 5  # patches along the side of a block

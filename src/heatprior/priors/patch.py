@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike
 from heatprior.arrays import FloatArray, IntArray
 from heatprior.display import as_html, describe_prior
 from heatprior.errors import InvalidInputError, PriorFileError
+from heatprior.kernels.expert_moments import LOG_2PI
 from heatprior.kernels.noise_estimation import LevelTables, patch_log_densities
 from heatprior.kernels.patch_averaging import RUN, ResponseTables, average_changes, length_of_runs
 from heatprior.kernels.patches import EVERY, Cells, Grid, Progress, edges_of_bands
@@ -32,7 +33,7 @@ from heatprior.priors.experts import Experts, experts_from
 from heatprior.priors.filters import FilterBank
 from heatprior.priors.protocol import NoiseDirections, NoiseLikelihood, Posterior, with_card
 from heatprior.priors.schedules import Schedules, schedules_on
-from heatprior.scipy_subset import refine
+from heatprior.scipy_subset import log_sum_exp, refine
 from heatprior.store import PriorFile, write_prior_file
 
 KIND = "patch"
@@ -273,13 +274,19 @@ def level_tables(prior: PatchPrior, sigmas: FloatArray, filters: IntArray) -> Le
 
 @lru_cache(maxsize=1024)  # 64 KB each for 8 filters; images of similar noise share most
 def _lines(prior: PatchPrior, sigma: float, contrast: float, filters: tuple[int, ...]) -> tuple[FloatArray, FloatArray]:
-    """The lines (J, cells, 2) of one noise level and contrast, and how far the table reaches, (J,)."""
-    chosen = list(filters)
-    experts = Experts(prior.experts.logits[chosen], prior.experts.reach)
-    tau = prior.filters.norms[chosen] * sigma / contrast
+    """The lines (J, cells, 2) of one noise level and contrast, and how far the table reaches, (J,).
+
+    By numpy: so few values cost less than it would take to compile the kernel for them.
+    """
+    experts, tau = prior.experts, prior.filters.norms[list(filters)] * sigma / contrast
     reach = experts.reach + TAIL_WIDTHS * (experts.base_sigma + tau)  # of u / c
     q = np.linspace(-1.0, 1.0, CELLS // SPLINE_STEP + 1)
-    values = experts.log_density(q[:, None] * reach, tau) - np.log(contrast)
+    values = np.empty((len(q), len(filters)))
+    widths = np.hypot(experts.base_sigma, tau)
+    for values_of, j, far, width in zip(values.T, filters, reach, widths, strict=True):
+        distances = np.subtract.outer(q * (far / width), experts.means / width)
+        values_of[:] = log_sum_exp(experts.log_weights[j] - 0.5 * np.square(distances), axis=1)
+    values -= np.log(contrast * widths) + 0.5 * LOG_2PI
     return lines_through(refine(values, SPLINE_STEP).T), contrast * reach
 
 
