@@ -45,60 +45,35 @@ def peaks_plain(y: FloatArray, energy: FloatArray, shapes: PrincipalAxes, k: int
 
 
 @kernel(inner=True)
-def floats(count):
-    """Room for so many numbers. np.empty itself would be compiled anew for every constant and every shape."""
-    return np.empty(count, np.float32)
-
-
-@kernel(fastmath=FAST)
-def square(values):
-    """values ← values², (n,)."""
-    for i in range(len(values)):
-        values[i] *= values[i]
-
-
-@kernel(fastmath=FAST)
 def peak(squares, energy, gains, rest, constants):
     """The largest log-density over contrasts, of one patch whose responses have these squares (m',)."""
     highest = LOWEST
     for g in range(len(constants)):
-        highest = max(highest, weighted_sum(squares, gains[g]) + (rest[g] * energy + constants[g]))
+        weights, log = gains[g], rest[g] * energy + constants[g]
+        for d in range(len(squares)):
+            log += weights[d] * squares[d]
+        highest = max(highest, log)
     return highest
 
 
-@kernel(fastmath=FAST, inline="always")
-def weighted_sum(values, weights):
-    """Σ_d weight_d value_d."""
-    total = np.float32(0.0)
-    for d in range(len(values)):
-        total += weights[d] * values[d]
-    return total
-
-
-@kernel(fastmath=FAST)
+@kernel(inner=True)
 def peaks(squares, energies, gains, rest, constants, highest, logs):
     """The same for each column of squares (m', n), into `highest` (n,); `logs` (n,) is room."""
-    highest[:] = LOWEST
     for g in range(len(gains)):
-        slope, constant = rest[g], constants[g]
+        slope, constant, weights = rest[g], constants[g], gains[g]
         for i in range(len(logs)):
             logs[i] = slope * energies[i] + constant
-        for d in range(0, len(squares), UNROLLED):
-            _add_weighted(squares[d : d + UNROLLED], gains[g, d : d + UNROLLED], logs)
+        for d in range(0, len(squares), UNROLLED):  # one pass over the logs, where a loop over each d makes eight
+            r0, r1, r2, r3 = squares[d], squares[d + 1], squares[d + 2], squares[d + 3]
+            r4, r5, r6, r7 = squares[d + 4], squares[d + 5], squares[d + 6], squares[d + 7]
+            w0, w1, w2, w3 = weights[d], weights[d + 1], weights[d + 2], weights[d + 3]
+            w4, w5, w6, w7 = weights[d + 4], weights[d + 5], weights[d + 6], weights[d + 7]
+            for i in range(len(logs)):
+                left = (w0 * fetch(r0, i) + w1 * fetch(r1, i)) + (w2 * fetch(r2, i) + w3 * fetch(r3, i))
+                right = (w4 * fetch(r4, i) + w5 * fetch(r5, i)) + (w6 * fetch(r6, i) + w7 * fetch(r7, i))
+                write(logs, i, read(logs, i) + (left + right))
         for i in range(len(logs)):
-            highest[i] = max(highest[i], logs[i])
-
-
-@kernel(fastmath=FAST, inline="always")
-def _add_weighted(rows, weights, total):
-    """total += Σ_d weight_d row_d of UNROLLED rows: one pass over the total, where a loop over d makes eight."""
-    a, b, c, d, e, f, g, h = rows[0], rows[1], rows[2], rows[3], rows[4], rows[5], rows[6], rows[7]
-    i, j, k, m = weights[0], weights[1], weights[2], weights[3]
-    n, o, p, q = weights[4], weights[5], weights[6], weights[7]
-    for x in range(len(total)):
-        left = (i * fetch(a, x) + j * fetch(b, x)) + (k * fetch(c, x) + m * fetch(d, x))
-        right = (n * fetch(e, x) + o * fetch(f, x)) + (p * fetch(g, x) + q * fetch(h, x))
-        write(total, x, read(total, x) + (left + right))
+            highest[i] = logs[i] if g == 0 else max(highest[i], logs[i])
 
 
 def candidates_on_grid_plain(patches: FloatArray, levels: IntArray, tables: ShapeTables, candidates: int) -> IntArray:
@@ -127,7 +102,7 @@ def list_by_shape_plain(best: IntArray, rows: int, columns: int, shapes: int) ->
 
 def levels_of_kernels(levels: IntArray) -> tuple[int, IntArray | None]:
     """The noise level of all patches, or that of each: what is None is not compiled for."""
-    return int(levels[0, 0]), None if levels.size == 1 else levels
+    return int(levels.flat[0]), None if levels.size == 1 else levels
 
 
 def candidates_on_grid(
@@ -137,34 +112,61 @@ def candidates_on_grid(
 
     Of patches (n, a) without their mean, so many rows of them.
     """
-    shape = (-(-rows // GRID), -(-(len(patches) // rows) // GRID))
-    best = np.zeros((shape[0] * shape[1], candidates), np.int32)
-    _find_candidates(patches, rows, shape[1], *levels_of_kernels(levels), tables.shared, tables.coarse, best)
-    return best.reshape(*shape, candidates)
+    some = patches.reshape(rows, -1, patches.shape[1])[::GRID, ::GRID]
+    y = np.dot(some.reshape(-1, patches.shape[1]), tables.shared.T)
+    best, values = np.zeros((len(y), candidates), np.int32), np.empty((RUN, candidates), np.float32)
+    level, each = levels_of_kernels(np.ravel(levels[::GRID, ::GRID]))
+    shapes, axes, dimension = tables.coarse.axes.shape
+    stacked = tables.coarse.axes.reshape(shapes * axes, dimension)
+    room, energies = np.empty(TOGETHER * axes * RUN, np.float32), np.einsum("nq,nq->n", y, y)
+    highest, logs = np.empty((2, RUN), np.float32)
+    own = (tables.coarse.gains, tables.coarse.rest, tables.coarse.constants)
+    _find_candidates(y, energies, level, each, stacked, *own, room, highest, logs, values, best)
+    return best.reshape(*some.shape[:2], candidates)
 
 
-@kernel
-def _find_candidates(patches, rows, wide, level, levels, shared, coarse, best):
-    columns = len(patches) // rows
-    room, numbers = floats(RUN * patches.shape[1]).reshape((RUN, patches.shape[1])), np.empty(RUN, np.int64)
-    start = 0
+@kernel(fastmath=FAST)
+def _find_candidates(y, energies, level, levels, axes, gains, rest, constants, room, highest, logs, values, best):
+    """The shapes of highest density in the subspace, of patches (n, q) there; runs of them have nearly one level."""
+    shapes, kept, start = gains.shape[1], gains.shape[3], 0
     while start < len(best):
-        some = 0
-        while some < RUN and start + some < len(best):
-            row, column = (start + some) // wide, (start + some) % wide
-            numbers[some] = row * GRID * columns + column * GRID
-            if levels is not None:
-                here = levels[row * GRID, column * GRID]
-                if some == 0:
-                    level = here
-                elif abs(here - level) > SIMILAR:
+        end = min(start + RUN, len(best))
+        if levels is not None:
+            level = levels[start]
+            for i in range(start, end):
+                if abs(levels[i] - level) > SIMILAR:
+                    end = i
                     break
-            some += 1
-        take(patches, numbers[:some], room)
-        y = floats(len(shared) * some).reshape((len(shared), some))
-        np.dot(shared, np.ascontiguousarray(room[:some].T), y)
-        _best_shapes(y, coarse, level, best[start : start + some])
-        start += some
+        count = end - start
+        values[:] = LOWEST
+        for first in range(0, shapes, TOGETHER):
+            last = min(first + TOGETHER, shapes)
+            squares = room[: (last - first) * kept * count]
+            responses = squares.reshape(((last - first) * kept, count))
+            np.dot(axes[first * kept : last * kept], y[start:end].T, responses)
+            for i in range(len(squares)):
+                squares[i] *= squares[i]
+            for k in range(first, last):
+                own = responses[(k - first) * kept : (k - first + 1) * kept]
+                slopes, offsets = rest[level, k], constants[level, k]
+                peaks(own, energies[start:end], gains[level, k], slopes, offsets, highest[:count], logs[:count])
+                _insert(highest[:count], k, values, best[start:end])
+        start = end
+
+
+@kernel(inner=True)
+def _insert(found, shape, values, best):
+    """Put a shape among the best of each patch, if it is one: values (n, wanted), falling, and numbers beside them."""
+    last = values.shape[1] - 1
+    for i in range(len(found)):
+        if found[i] > values[i, last]:
+            place = last
+            while place > 0 and found[i] > values[i, place - 1]:
+                values[i, place] = values[i, place - 1]
+                best[i, place] = best[i, place - 1]
+                place -= 1
+            values[i, place] = found[i]
+            best[i, place] = shape
 
 
 def list_by_shape(best: IntArray, rows: int, columns: int, shapes: int) -> tuple[IntArray, IntArray]:
@@ -207,64 +209,6 @@ def _list_by_shape(found, many, place, listed):
 
 
 @kernel(inner=True)
-def _best_shapes(y, coarse, level, best):
-    """The shapes of highest density in the subspace, for each column of y (q, n), of one noise level."""
-    shapes, rows, dimension = coarse.axes.shape
-    wanted, count = best.shape[1], y.shape[1]
-    stacked = coarse.axes.reshape((shapes * rows, dimension))
-    responses = floats(TOGETHER * rows * count).reshape((TOGETHER * rows, count))
-    values = floats(wanted * count).reshape((wanted, count))
-    values[:] = LOWEST
-    highest, logs = floats(count), floats(count)
-    energies = _sums_of_squares(y)
-    for first in range(0, shapes, TOGETHER):
-        some = min(TOGETHER, shapes - first)
-        u = responses[: some * rows]
-        np.dot(stacked[first * rows : (first + some) * rows], y, u)
-        square(u.reshape(-1))
-        for number in range(some):
-            k = first + number
-            gains, rest, constants = coarse.gains[level, k], coarse.rest[level, k], coarse.constants[level, k]
-            peaks(u[number * rows : (number + 1) * rows], energies, gains, rest, constants, highest, logs)
-            _insert(highest, k, values, best)
-
-
-@kernel(inner=True, fastmath=FAST)
-def _sums_of_squares(y):
-    """Of each column of y (q, n)."""
-    total = floats(y.shape[1])
-    total[:] = np.float32(0.0)
-    for d in range(len(y)):
-        row = y[d]
-        for i in range(len(total)):
-            total[i] += row[i] * row[i]
-    return total
-
-
-@kernel(inner=True)
-def _insert(found, shape, values, best):
-    """Put a shape among the best of each patch, if it is one: values (wanted, n), falling, and numbers (n, wanted)."""
-    last = len(values) - 1
-    lowest = values[last]
-    for i in range(len(found)):
-        if found[i] > lowest[i]:
-            place = last
-            while place > 0 and found[i] > values[place - 1, i]:
-                values[place, i] = values[place - 1, i]
-                best[i, place] = best[i, place - 1]
-                place -= 1
-            values[place, i] = found[i]
-            best[i, place] = shape
-
-
-@kernel(inline="always")
-def corner(places, number):
-    """Row and column at which a patch begins."""
-    row, column = divmod(number, len(places[1]))
-    return places[0][row], places[1][column]
-
-
-@kernel(inner=True)
 def take(patches, numbers, room):
     """The patches of these numbers, one after the other."""
     for i in range(len(numbers)):
@@ -273,21 +217,23 @@ def take(patches, numbers, room):
             target[j] = source[j]
 
 
-@kernel(fastmath=FAST)
-def cut_centred_patches(image, places, size):
+def cut_centred_patches(image: FloatArray, places: tuple[IntArray, IntArray], size: int) -> FloatArray:
     """The patches that begin at the places (rows, columns), row by row, without their mean: (n, a)."""
-    count, pixels = len(places[0]) * len(places[1]), size * size
-    patches = floats(count * pixels).reshape((count, pixels))
+    patches = np.empty((len(places[0]) * len(places[1]), size * size), np.float32)
+    _cut_centred(image, *places, size, patches)
+    return patches
+
+
+@kernel(fastmath=FAST)
+def _cut_centred(image, rows, columns, size, patches):
     for i in range(len(patches)):
-        row, column = corner(places, i)
-        mean = np.float32(0.0)
+        row, column = rows[i // len(columns)], columns[i % len(columns)]
+        own, mean = patches[i], np.float32(0.0)
         for j in range(size):
-            own, line = patches[i, j * size : (j + 1) * size], image[row + j, column : column + size]
+            line = image[row + j, column : column + size]
             for h in range(size):
-                own[h] = line[h]
+                own[j * size + h] = line[h]
                 mean += line[h]
         mean /= np.float32(size * size)
-        own = patches[i]
         for j in range(len(own)):
             own[j] -= mean
-    return patches

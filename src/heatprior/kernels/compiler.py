@@ -58,13 +58,15 @@ def on_compiling(listener: Callable[[], None]) -> None:
 def kernel(function: Callable[..., Any] | None = None, *, inner: bool = False, **options: Any) -> Any:
     """`njit` of a loop that releases the GIL, divides as numpy does (no ZeroDivisionError), and is kept on disk.
 
-    Only kernels call an `inner` one: its code is kept with theirs.
+    An `inner` one is compiled as a part of the kernels that call it, with their options: a pass of the compiler less.
     """
     if function is None:
         return lambda function: kernel(function, inner=inner, **options)
-    entries = {"no_cfunc_wrapper": True, "no_cpython_wrapper": inner} if _can_leave_out_entries() else {}
+    if inner:
+        return cast(Any, njit)(error_model="numpy", inline="always", **options)(function)
+    entries = {"no_cfunc_wrapper": True} if _can_leave_out_entries() else {}
     dispatcher = cast(Any, njit)(nogil=True, error_model="numpy", **entries, **options)(function)
-    if _KernelCache is not None and not inner and _cache_folder() is not None:
+    if _KernelCache is not None and _cache_folder() is not None:
         dispatcher._cache = _KernelCache(function)
     return dispatcher
 

@@ -29,16 +29,12 @@ from heatprior.kernels.candidates import (
     RUN,
     PrincipalAxes,
     candidates_on_grid,
-    corner,
     cut_centred_patches,
-    floats,
     levels_of_kernels,
     list_by_shape,
     peak,
     peaks_plain,
-    square,
     take,
-    weighted_sum,
 )
 from heatprior.kernels.compiler import FAST, kernel
 
@@ -62,8 +58,8 @@ class ShapeTables(NamedTuple):
     begins: IntArray  # (K + 1,): sums of m_k
     analysis: FloatArray  # (a Σ m_k): axes as columns, (a, m_k) for each shape
     synthesis: FloatArray  # (a Σ m_k): axes as rows, (m_k, a)
-    gains: FloatArray  # (S, K, G, m), m the largest m_k
-    keeps: FloatArray  # (S, K, G, m)
+    gains: FloatArray  # (S, G Σ m_k): (G, m_k) for each shape
+    keeps: FloatArray  # (S, G Σ m_k)
     constants: FloatArray  # (S, K, G): log π_kg − ½ Σ log(1 + c_g λ / s²)
     full: PrincipalAxes  # of patches, for the candidates
     leading: FloatArray  # the axes of `full` as columns, (K, a, m'): OpenBLAS is faster so
@@ -89,7 +85,7 @@ def changes_plain(
     patches: FloatArray, tables: ShapeTables, level: int, guide: FloatArray | None = None
 ) -> tuple[FloatArray, FloatArray]:
     """The twin: patches (n, a) of one noise level → the change of each by its posterior mean; how much it counts."""
-    pixels, shapes = patches.shape[1], len(tables.begins) - 1
+    pixels, shapes, contrasts = patches.shape[1], len(tables.begins) - 1, tables.constants.shape[2]
     y = patches - patches.mean(axis=1, keepdims=True)
     whitened = y @ tables.whitening.T if len(tables.whitening) else y
     energy = np.square(whitened).sum(axis=1)
@@ -108,7 +104,8 @@ def changes_plain(
         axes = tables.analysis[begin * pixels : end * pixels].reshape(pixels, -1)
         back = tables.synthesis[begin * pixels : end * pixels].reshape(-1, pixels)
         u = y @ axes
-        gains, keeps = tables.gains[level, k, :, : end - begin], tables.keeps[level, k, :, : end - begin]
+        own = slice(begin * contrasts, end * contrasts)
+        gains, keeps = (table[level, own].reshape(contrasts, -1) for table in (tables.gains, tables.keeps))
         logs = u**2 @ gains.T + tables.constants[level, k]  # (n, G)
         if guide is not None:
             v, precision, slope = guide @ axes, tables.precisions[level], float(SLOPE)
@@ -156,8 +153,15 @@ def add_changes(
     firsts, listed = list_by_shape(best, rows, columns, len(tables.begins) - 1)
     seen = _whiten(patches, tables)
     energies = _multiply(seen, seen)
+    most = max(np.diff(tables.begins).max(), tables.leading.shape[2])
+    room = (
+        np.empty((RUN, size * size), np.float32),
+        np.empty(5 * RUN * most, np.float32),
+        np.empty((3 * tables.constants.shape[2] + 2) * RUN, np.float32),
+    )
+    logs = np.empty(len(listed), np.float32)
     axes = (tables.leading, tables.full.gains, tables.full.rest, tables.full.constants)
-    logs = _peaks_of_candidates(patches, energies, columns, level, each, *axes, firsts, listed)
+    _peaks_of_candidates(patches, energies, columns, level, each, *axes, firsts, listed, *room, logs)
     firsts, listed, shares = _likely(firsts, listed, logs, len(patches), tables.rival)
     changes, counts = -patches, np.zeros(len(patches), np.float32)
     beside = None
@@ -165,35 +169,43 @@ def add_changes(
         own = cut_centred_patches(guide, places, size)
         white = _whiten(own, tables)
         beside = Guide(own, _multiply(white, white), _multiply(white, seen), tables.precisions)
-    own = (tables.begins, tables.analysis, tables.synthesis, tables.gains, tables.keeps, tables.constants)
-    _change(patches, columns, level, each, *own, tables.confidences, firsts, listed, shares, beside, changes, counts)
-    _add_patches(changes, counts, tables.window, places, size, total)
+    shapes = (tables.begins, tables.analysis, tables.synthesis, tables.gains, tables.keeps, tables.constants)
+    likely = (tables.confidences, firsts, listed, shares)
+    _change(patches, columns, level, each, *shapes, *likely, beside, *room, changes, counts)
+    _add_patches(changes, counts, tables.window, *places, size, total)
 
 
-@kernel
-def _peaks_of_candidates(patches, energies, columns, level, levels, leading, gains, rest, constants, firsts, listed):
-    """The log-density of every listed patch under the shape that lists it, at its best contrast."""
-    pixels, axes = patches.shape[1], leading.shape[2]
-    found, room = floats(len(listed)), floats(RUN * pixels).reshape((RUN, pixels))
-    energy, logs, responses = floats(RUN), floats(RUN * gains.shape[2]), floats(RUN * axes)
+@kernel(fastmath=FAST)
+def _peaks_of_candidates(
+    patches, energies, columns, level, levels, leading, gains, rest, constants, firsts, listed, y, room, logs, found
+):
+    """The log-density of every listed patch under the shape that lists it, at its best contrast, into `found`.
+
+    `y`, `room` and `logs` are room for a run of patches, here and in `_change`.
+    """
+    axes, contrasts = gains.shape[3], gains.shape[2]
     for k in range(len(firsts) - 1):
         for start in range(firsts[k], firsts[k + 1], RUN):
-            end = min(start + RUN, firsts[k + 1])
-            some, values = listed[start:end], found[start:end]
-            y, own = room[: len(some)], energy[: len(some)]
+            some = listed[start : min(start + RUN, firsts[k + 1])]
             take(patches, some, y)
-            for i in range(len(some)):
-                own[i] = energies[some[i]]
-            u = responses[: len(some) * axes].reshape((len(some), axes))
-            np.dot(y, leading[k], u)
-            square(u.reshape(-1))
+            squares = room[: len(some) * axes]
+            u = squares.reshape((len(some), axes))
+            np.dot(y[: len(some)], leading[k], u)
+            for i in range(len(squares)):
+                squares[i] *= squares[i]
             if levels is None:
-                _peaks_of_one_level(u, own, gains[level, k], rest[level, k], constants[level, k], logs, values)
+                parts = logs[: len(some) * contrasts].reshape((len(some), contrasts))
+                np.dot(u, gains[level, k].T, parts)
+                slopes, own = rest[level, k], constants[level, k]
+                for i in range(len(some)):
+                    highest, own_parts = LOWEST, parts[i]
+                    for g in range(contrasts):
+                        highest = max(highest, own_parts[g] + (slopes[g] * energies[some[i]] + own[g]))
+                    found[start + i] = highest
             else:
                 for i in range(len(some)):
                     at = levels[some[i] // columns, some[i] % columns]
-                    values[i] = peak(u[i], own[i], gains[at, k], rest[at, k], constants[at, k])
-    return found
+                    found[start + i] = peak(u[i], energies[some[i]], gains[at, k], rest[at, k], constants[at, k])
 
 
 def _likely(
@@ -225,39 +237,18 @@ def _share(firsts, listed, logs, least, highest, total, kept, numbers, shares):
     return place
 
 
-@kernel(inner=True)
-def _peaks_of_one_level(squares, energies, gains, rest, constants, room, found):
-    """The largest log-density of a shape over contrasts, of patches whose responses have these squares (n, m')."""
-    logs = room[: len(squares) * len(gains)].reshape((len(squares), len(gains)))
-    np.dot(squares, np.ascontiguousarray(gains.T), logs)
-    _highest(logs, energies, rest, constants, found)
-
-
-@kernel(inner=True, fastmath=FAST)
-def _highest(logs, energies, rest, constants, found):
-    for i in range(len(found)):
-        own, highest = logs[i], LOWEST
-        for g in range(len(own)):
-            highest = max(highest, own[g] + (rest[g] * energies[i] + constants[g]))
-        found[i] = highest
-
-
 def _whiten(patches: FloatArray, tables: ShapeTables) -> FloatArray:
     """Patches (n, a) in coordinates in which the noise is white: as they are, if it is."""
     return np.dot(patches, tables.whitening.T) if len(tables.whitening) else patches
 
 
-@kernel(fastmath=FAST)
-def _multiply(patches, others):
+def _multiply(patches: FloatArray, others: FloatArray) -> FloatArray:
     """The inner product of each patch with another: (n,)."""
-    products = floats(len(patches))
-    for i in range(len(patches)):
-        products[i] = weighted_sum(patches[i], others[i])
-    return products
+    return np.asarray(np.einsum("na,na->n", patches, others))
 
 
-@kernel
-def _change(  # noqa: PLR0912 (branches on what is None are gone once it is compiled)
+@kernel(fastmath=FAST)
+def _change(
     patches,
     columns,
     level,
@@ -273,6 +264,9 @@ def _change(  # noqa: PLR0912 (branches on what is None are gone once it is comp
     listed,
     shares,
     guide,
+    y,
+    responses,
+    logs,
     changes,
     counts,
 ):
@@ -280,69 +274,62 @@ def _change(  # noqa: PLR0912 (branches on what is None are gone once it is comp
 
     Without a guide, what is for it is not compiled.
     """
-    pixels, contrasts, most = patches.shape[1], gains.shape[2], gains.shape[3]
-    room, clean = floats(RUN * pixels).reshape((RUN, pixels)), floats(RUN * pixels).reshape((RUN, pixels))
-    responses, kept = floats(RUN * most), floats(RUN * most)
-    parts, own = floats(RUN * contrasts), floats(RUN)
-    if guide is not None:
-        beside, slopes_of = floats(RUN * most), floats(RUN)
+    pixels, contrasts = patches.shape[1], constants.shape[2]
+    weights, slopes = logs[3 * RUN * contrasts : -RUN], logs[-RUN:]
     for k in range(len(firsts) - 1):
         begin, end = begins[k], begins[k + 1]
         axes = analysis[begin * pixels : end * pixels].reshape((pixels, end - begin))
         back = synthesis[begin * pixels : end * pixels].reshape((end - begin, pixels))
+        table, form = slice(begin * contrasts, end * contrasts), (contrasts, end - begin)
         for start in range(firsts[k], firsts[k + 1], RUN):
             some = listed[start : min(start + RUN, firsts[k + 1])]
-            take(patches, some, room)
-            u = responses[: len(some) * (end - begin)].reshape((len(some), end - begin))
-            np.dot(room[: len(some)], axes, u)
+            count, size = len(some), len(some) * (end - begin)
+            take(patches, some, y)
+            u = responses[:size].reshape((count, end - begin))
+            np.dot(y[:count], axes, u)
             if guide is not None:
-                take(guide.patches, some, room)
-                v, slopes = beside[: u.size].reshape(u.shape), slopes_of[: len(some)]
-                np.dot(room[: len(some)], axes, v)
-                if levels is None:
-                    own_tables = (gains[level, k], keeps[level, k], constants[level, k], confidences[k])
-                    _shrink_beside(u, v, guide, some, level, *own_tables, own, slopes)
+                take(guide.patches, some, y)
+                v, room = responses[size : 2 * size].reshape(u.shape), responses[2 * size : 5 * size]
+                np.dot(y[:count], axes, v)
+            for first in range(0, count, count if levels is None else 1):
+                at, one = level, slice(0, count)
+                if levels is not None:
+                    at, one = levels[some[first] // columns, some[first] % columns], slice(first, first + 1)
+                shape = (
+                    gains[at, table].reshape(form),
+                    keeps[at, table].reshape(form),
+                    constants[at, k],
+                    confidences[k],
+                )
+                if guide is not None:
+                    aside = (guide, some[one], guide.precisions[at], slopes[one])
+                    _shrink_beside(u[one], v[one], shape, aside, room, logs, weights[one])
+                elif levels is None:
+                    _shrink_all(u, shape, responses[size:], logs, weights)
                 else:
-                    for i in range(len(some)):
-                        at, one = levels[some[i] // columns, some[i] % columns], slice(i, i + 1)
-                        own_tables = (gains[at, k], keeps[at, k], constants[at, k], confidences[k])
-                        _shrink_beside(u[one], v[one], guide, some[one], at, *own_tables, own[one], slopes[one])
-                for i in range(len(some)):
-                    _add_share(guide.patches[some[i]], shares[start + i] * slopes[i], changes[some[i]])
-            elif levels is None:
-                _shrink_all(u, gains[level, k], keeps[level, k], constants[level, k], confidences[k], parts, kept, own)
-            else:
-                for i in range(len(some)):
-                    at, room_of = (
-                        levels[some[i] // columns, some[i] % columns],
-                        (parts[:contrasts], kept[: end - begin]),
-                    )
-                    own[i] = _shrink(u[i], gains[at, k], keeps[at, k], constants[at, k], confidences[k], *room_of)
-            for i in range(len(some)):
-                counts[some[i]] += shares[start + i] * own[i]
-            np.dot(u, back, clean[: len(some)])
-            for i in range(len(some)):
-                _add_share(clean[i], shares[start + i], changes[some[i]])
+                    weights[first] = _shrink(u[first], shape, responses[size:], logs)
+            np.dot(u, back, y[:count])
+            for i in range(count):
+                share, change, clean = shares[start + i], changes[some[i]], y[i]
+                counts[some[i]] += share * weights[i]
+                for j in range(pixels):
+                    change[j] += share * clean[j]
+                if guide is not None:
+                    beside, slope = guide.patches[some[i]], share * slopes[i]
+                    for j in range(pixels):
+                        change[j] += slope * beside[j]
 
 
-@kernel(inner=True)
-def _add_share(clean, share, change):
-    """change ← change + share · clean."""
-    for j in range(len(change)):
-        change[j] += share * clean[j]
-
-
-@kernel
-def _add_patches(patches, counts, window, places, size, total):
+@kernel(fastmath=FAST)
+def _add_patches(patches, counts, window, rows, columns, size, total):
     for number in range(len(patches)):
-        row, column = corner(places, number)
-        count = counts[number]
+        row, column = rows[number // len(columns)], columns[number % len(columns)]
+        own, count = patches[number], counts[number]
         for j in range(size):
-            own, weights = patches[number, j * size : (j + 1) * size], window[j * size : (j + 1) * size]
             sums, counted = total[0, row + j, column : column + size], total[1, row + j, column : column + size]
             for h in range(size):
-                weight = count * weights[h]
-                sums[h] += weight * own[h]
+                weight = count * window[j * size + h]
+                sums[h] += weight * own[j * size + h]
                 counted[h] += weight
 
 
@@ -352,59 +339,53 @@ def _add_patches(patches, counts, window, places, size, total):
 
 
 @kernel(inner=True)
-def _shrink_all(u, all_gains, all_keeps, constants, confidences, parts, kept, counts):
-    """`_shrink` for every row of u (n, m), by products; `parts` and `kept` are room, `counts` (n,) what it returns."""
-    rows, axes = u.shape
-    gains, keeps = all_gains[:, :axes], all_keeps[:, :axes]
-    logs, factors = parts[: rows * len(gains)].reshape((rows, len(gains))), kept[: u.size].reshape(u.shape)
-    _square_into(u.reshape(-1), factors.reshape(-1))
-    np.dot(factors, np.ascontiguousarray(gains.T), logs)
+def _shrink_all(u, shape, room, logs, counts):
+    """`_shrink` for every row of u (n, m), by products; `room` and `logs` are room, `counts` (n,) what it returns."""
+    gains, keeps, constants, confidences = shape
+    values, logs = u.reshape(-1), logs[: len(u) * len(gains)].reshape((len(u), len(gains)))
+    for i in range(len(values)):
+        room[i] = values[i] * values[i]
+    factors = room[: len(values)].reshape(u.shape)
+    np.dot(factors, gains.T, logs)
     _to_probabilities(logs, constants, confidences, counts)
-    np.dot(logs, np.ascontiguousarray(keeps), factors)
-    _scale(u.reshape(-1), factors.reshape(-1))
+    np.dot(logs, keeps, factors)
+    for i in range(len(values)):
+        values[i] *= room[i]
 
 
 @kernel(inner=True)
-def _shrink_beside(u, v, guide, some, level, all_gains, all_keeps, constants, confidences, counts, slopes):
+def _shrink_beside(u, v, shape, aside, room, room_for_logs, counts):
     """`_shrink_all` of patches that may hold a multiple of their guides, whose responses are v: u ← E_k of their means.
 
-    Less Σ_g w_g, into `slopes`, times the guide: so axes that are left out count here as well. Of weights 1/s² − 2 gain
-    on the axes of a shape and 1/s² on all others, a_g = Σ p v², b_g = Σ p v u and w_g = P(g, slope | u) f_g b_g,
-    f_g = τ² / (1 + τ² a_g).
+    Less Σ_g w_g, into the slopes, times the guide: so axes that are left out count here as well. Of weights
+    1/s² − 2 gain on the axes of a shape and 1/s² on all others, a_g = Σ p v², b_g = Σ p v u and
+    w_g = P(g, slope | u) f_g b_g, f_g = τ² / (1 + τ² a_g).
     """
-    rows, axes = u.shape
-    gains, keeps = all_gains[:, :axes], all_keeps[:, :axes]
-    products, logs = floats(3 * u.size).reshape((3 * rows, axes)), floats(3 * rows * len(gains))
-    logs = logs.reshape((3 * rows, len(gains)))
-    _cross(u.reshape(-1), v.reshape(-1), products.reshape(-1))
-    np.dot(products, np.ascontiguousarray(gains.T), logs)
-    _see_guides(logs, guide, some, guide.precisions[level])
+    (gains, keeps, constants, confidences), (guide, some, precision, slopes) = shape, aside
+    rows, size = len(u), u.size
+    values, beside = u.reshape(-1), v.reshape(-1)
+    for i in range(size):
+        room[i], room[size + i], room[2 * size + i] = (
+            values[i] * values[i],
+            values[i] * beside[i],
+            beside[i] * beside[i],
+        )
+    products = room[: 3 * size].reshape((3 * rows, u.shape[1]))
+    logs = room_for_logs[: 3 * rows * len(gains)].reshape((3 * rows, len(gains)))
+    np.dot(products, gains.T, logs)
+    _see_guides(logs, guide, some, precision)
     _to_probabilities(logs[:rows], constants, confidences, counts)
     for i in range(rows):
         slopes[i] = np.float32(0.0)
         for g in range(len(gains)):
             logs[rows + i, g] *= logs[i, g]
             slopes[i] -= logs[rows + i, g]
-    np.dot(logs[: 2 * rows], np.ascontiguousarray(keeps), products[: 2 * rows])
-    _combine(u.reshape(-1), v.reshape(-1), products.reshape(-1))
+    np.dot(logs[: 2 * rows], keeps, products[: 2 * rows])
+    for i in range(size):
+        values[i] = values[i] * room[i] + beside[i] * room[size + i]
 
 
-@kernel(inner=True, fastmath=FAST)
-def _cross(u, v, products):
-    """u², u v and v², one after the other."""
-    count = len(u)
-    for i in range(count):
-        products[i], products[count + i], products[2 * count + i] = u[i] * u[i], u[i] * v[i], v[i] * v[i]
-
-
-@kernel(inner=True, fastmath=FAST)
-def _combine(u, v, factors):
-    """u ← u · the first factors + v · the second."""
-    for i in range(len(u)):
-        u[i] = u[i] * factors[i] + v[i] * factors[len(u) + i]
-
-
-@kernel(inner=True, fastmath=FAST)
+@kernel(inner=True)
 def _see_guides(logs, guide, some, precision):
     """Σ_d gain_gd (u², u v, v²)_d, (3 n, G) → what the shape gains by the guides is added to the first n; next −f b."""
     rows, one, square_of_slope = len(some), np.float32(1.0), SLOPE * SLOPE
@@ -421,19 +402,7 @@ def _see_guides(logs, guide, some, precision):
             logs[rows + i, g] = -f * b * ((one if gained > np.float32(0.0) else small) / (one + small))
 
 
-@kernel(inner=True, fastmath=FAST)
-def _square_into(values, squares):
-    for i in range(len(values)):
-        squares[i] = values[i] * values[i]
-
-
-@kernel(inner=True, fastmath=FAST)
-def _scale(values, factors):
-    for i in range(len(values)):
-        values[i] *= factors[i]
-
-
-@kernel(inner=True, fastmath=FAST)
+@kernel(inner=True)
 def _to_probabilities(logs, constants, confidences, counts):
     """Of the contrasts, P(g | u), in place of Σ_d gain_gd u_d² (n, G); and Σ_g P(g | u) confidence_g, (n,)."""
     for i in range(len(logs)):
@@ -452,19 +421,21 @@ def _to_probabilities(logs, constants, confidences, counts):
         counts[i] = scale * count
 
 
-@kernel(inner=True, fastmath=FAST)
-def _shrink(u, gains, keeps, constants, confidences, parts, squares):
-    """u ← Σ_g P(g | u) keep_g u, and Σ_g P(g | u) confidence_g; `parts` and `squares` are room."""
-    for d in range(len(u)):
-        squares[d] = u[d] * u[d]
-    highest = LOWEST
-    for g in range(len(parts)):
-        parts[g] = weighted_sum(squares, gains[g]) + constants[g]
-        highest = max(highest, parts[g])
-    total, count, kept = np.float32(0.0), np.float32(0.0), squares
+@kernel(inner=True)
+def _shrink(u, shape, kept, parts):
+    """u ← Σ_g P(g | u) keep_g u, and Σ_g P(g | u) confidence_g; `kept` and `parts` are room."""
+    gains, keeps, constants, confidences = shape
+    contrasts, highest = len(gains), LOWEST
+    for g in range(contrasts):
+        own, log = gains[g], constants[g]
+        for d in range(len(u)):
+            log += own[d] * (u[d] * u[d])
+        parts[g] = log
+        highest = max(highest, log)
+    total, count = np.float32(0.0), np.float32(0.0)
     for d in range(len(u)):
         kept[d] = np.float32(0.0)
-    for g in range(len(parts)):
+    for g in range(contrasts):
         if parts[g] >= highest - UNLIKELY:
             part, keep = np.exp(parts[g] - highest), keeps[g]
             total += part

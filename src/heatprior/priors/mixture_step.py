@@ -121,16 +121,17 @@ def _make_tables(
     lengths = (frames.contrast[:, None] * frames.variances > negligible * noise.min()).sum(axis=1).clip(1)
     padded = -(-lengths // LANES) * LANES
     contrasts, log_weights = prior.contrasts[:, None], prior.log_weights
-    signal = contrasts * _with_zeros(frames.variances, LANES)[:, None, : padded.max()]  # (K, G, m)
+    every = contrasts * _with_zeros(frames.variances, LANES)[:, None]  # (K, G, m)
+    signal = np.concatenate([own[:, :count].ravel() for own, count in zip(every, padded, strict=True)])
     noises = noise[..., None, None]
     settings = prior.step_settings
     return ShapeTables(
         np.concatenate([[0], np.cumsum(padded)]),
         _join(frames.analysis, [(slice(None), slice(count)) for count in padded]),
         _join(frames.synthesis, [(slice(count),) for count in padded]),
-        _single(0.5 / noises - 0.5 / (signal + noises)),
-        _single(signal / (signal + noises)),
-        _single(log_weights - 0.5 * np.log1p(signal / noises).sum(axis=-1)),
+        _single(0.5 / noise - 0.5 / (signal + noise)),
+        _single(signal / (signal + noise)),
+        _single(log_weights - 0.5 * np.log1p(every[..., : padded.max()] / noises).sum(axis=-1)),
         _principal(prior, noise, frames.leading_axes, frames.variances, compared),
         frames.leading_columns,
         frames.shared,
