@@ -64,3 +64,31 @@ def test_pictures_of_pillow_come_back_as_such_colours_found():
 def test_a_path_is_told_what_to_do_everywhere(function):
     with pytest.raises(hp.InvalidInputError, match=r"is a path, 'photo\.png'; read it first"):
         function("photo.png")
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int32, np.int64])
+def test_floats_become_integers_on_request_but_missing_ones_cannot(dtype):
+    floats = BYTES.astype(np.float64) * 1.001
+    result = hp.denoise(floats, 8, white=255.0, dtype=dtype, **SETTINGS)
+    assert result.dtype == dtype
+    np.testing.assert_array_equal(result, np.rint(hp.denoise(floats, 8, white=255.0, **SETTINGS)))
+    floats[3, 4] = np.nan
+    with pytest.raises(hp.InvalidInputError, match="pixels are missing, which "):
+        hp.denoise(floats, 8, dtype=dtype, **SETTINGS)
+
+
+@pytest.mark.parametrize("image", [COUNTS, COUNTS.astype(np.int8), BYTES])
+@pytest.mark.parametrize("dtype", [None, np.uint8, np.float16])
+def test_errors_come_with_integers_of_any_length_and_their_probe_is_not_rounded(image, dtype):
+    found = hp.denoise(image, 8, return_error=True, white=255.0, dtype=dtype, **SETTINGS)
+    assert found.pixels.dtype == (image.dtype if dtype is None else dtype)
+    exact = hp.denoise(image, 8, return_error=True, white=255.0, dtype=np.float32, **SETTINGS)
+    np.testing.assert_array_equal(found.error, exact.error)
+
+
+@pytest.mark.filterwarnings("ignore:no noise found")
+def test_what_is_unchanged_is_clipped_to_the_type_that_is_asked_for():
+    ramp = np.tile(np.linspace(-500, 900, 64).round().astype(np.int32), (64, 1))
+    np.testing.assert_array_equal(hp.denoise(ramp, dtype=np.uint8), ramp.clip(0, 255))
+    rgba = np.dstack([ramp.clip(0)] * 3 + [np.full_like(ramp, 65535)])
+    assert (hp.denoise(rgba, dtype=np.uint8, channel_axis=-1)[..., 3] == 255).all()

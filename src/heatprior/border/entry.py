@@ -140,8 +140,8 @@ class Result:
         result, wanted, axis = self._room, self._wanted, self._entered.channel_axis
         assert result is not None
         if self._entered.has_alpha:
-            result[..., -1, :, :] = resize(wanted[..., -1, :, :], result.shape[-2:])
-        if self._keep_gaps and wanted.dtype.kind == "f" and result.shape == wanted.shape:
+            result[..., -1, :, :] = as_type(resize(wanted[..., -1, :, :], result.shape[-2:]), result.dtype)
+        if self._keep_gaps and wanted.dtype.kind == result.dtype.kind == "f" and result.shape == wanted.shape:
             np.copyto(result, np.nan, where=np.isnan(wanted))
         return result[..., 0, :, :] if axis is None else np.moveaxis(result, -3, axis)
 
@@ -166,6 +166,8 @@ def enter(
     has_alpha = axis is not None and is_alpha(channels)
     given = 0.0 if sigma is None else float(np.max(as_noise_level(sigma, pixels, channel_axis, np.inf)))
     wanted = held.dtype if dtype is None else as_result_dtype(dtype)
+    if wanted is not None and wanted.kind != "f" and pixels.dtype.kind == "f" and np.isnan(np.min(pixels)):
+        raise InvalidInputError(f"pixels are missing, which {wanted} has no value for; fill them, or give a float type")
     return Entered(pixels, axis, full_scale(white, pixels, channel_axis, given), has_alpha, wanted)
 
 
@@ -214,9 +216,9 @@ def noise_of_levels(values: FloatArray, full: float, *, is_map: bool, ends: tupl
     return as_noise(Noise(lambda rows: np.asarray(values[rows] / full), lowest / full, highest / full))
 
 
-def as_type(values: FloatArray, dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Floats as pixels of a type: rounded and clipped if they are integers."""
-    return values if dtype.kind == "f" else np.clip(np.rint(values), *integer_limits(dtype))
+def as_type(values: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Values for pixels of a type: rounded and clipped if these are integers of another."""
+    return values if dtype.kind == "f" or values.dtype == dtype else np.clip(np.rint(values), *integer_limits(dtype))
 
 
 def resize(values: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:

@@ -15,7 +15,17 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from heatprior.arrays import ChannelAxis, FloatArray
-from heatprior.border.entry import Entered, Group, Index, Noises, Result, enter, noise_of_levels, turn_volume
+from heatprior.border.entry import (
+    Entered,
+    Group,
+    Index,
+    Noises,
+    Result,
+    as_type,
+    enter,
+    noise_of_levels,
+    turn_volume,
+)
 from heatprior.border.gaps import with_all_or_no_channel_missing
 from heatprior.border.pixels import as_channels, mix_channels, room_of, type_white, unwrap
 from heatprior.errors import InvalidInputError
@@ -184,7 +194,7 @@ class Plan(NamedTuple):
                 result.leave(group, stack)
         image = result.image()
         for place in unchanged:
-            as_channels(image, entered.channel_axis)[place] = entered.channels[place]
+            as_channels(image, entered.channel_axis)[place] = as_type(entered.channels[place], image.dtype)
         return image
 
     def _volumes(self, entered: Entered) -> list[list[Group]]:

@@ -235,7 +235,7 @@ def probe_image(
 ) -> Probed:
     """The image denoised, and once more with some noise added to it."""
     made, progress = plan(image, sigma, settings, progress)
-    entered = made.entered._replace(pixels=made.entered.pixels.astype(np.float32))
+    entered = made.entered._replace(pixels=made.entered.pixels.astype(np.float32), dtype=None)
     clean = made.denoise_entered(entered, span_of(progress, 0.0, 0.5))
     second = span_of(progress, 0.5, 1.0)
     drawn = draw_noise(made, np.random.default_rng(SEED))
