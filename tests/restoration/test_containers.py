@@ -92,3 +92,27 @@ def test_what_is_unchanged_is_clipped_to_the_type_that_is_asked_for():
     np.testing.assert_array_equal(hp.denoise(ramp, dtype=np.uint8), ramp.clip(0, 255))
     rgba = np.dstack([ramp.clip(0)] * 3 + [np.full_like(ramp, 65535)])
     assert (hp.denoise(rgba, dtype=np.uint8, channel_axis=-1)[..., 3] == 255).all()
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int32, np.int64, np.float64])
+@pytest.mark.filterwarnings("ignore:no noise found")
+def test_masked_pixels_keep_their_values_and_a_masked_result_the_type_that_is_asked_for(dtype):
+    ramp = np.tile(np.linspace(20, 220, 64).round(), (64, 1)).astype(dtype)
+    masked = np.ma.array(ramp, mask=ramp > 200)
+    found = hp.denoise(masked)
+    assert found.dtype == dtype
+    np.testing.assert_array_equal(found.data, ramp)
+    floats = hp.denoise(masked, 8, dtype=np.float32, **SETTINGS)
+    assert floats.dtype == np.float32
+    np.testing.assert_array_equal(floats.mask, masked.mask)
+
+
+def test_masks_in_a_list_count():
+    mask = BYTES.mean() < BYTES
+    slices = [np.ma.array(BYTES, mask=mask)] * 2
+    np.testing.assert_array_equal(hp.denoise(slices, 8, **SETTINGS).mask, [mask, mask])
+
+
+def test_a_picture_has_no_other_type():
+    with pytest.raises(hp.InvalidInputError, match=r"give np\.asarray\(picture\)"):
+        hp.denoise(Image.fromarray(np.dstack([BYTES] * 3)), 8, dtype=np.float32)

@@ -56,8 +56,8 @@ class Held(NamedTuple):
     wrap: Callable[[Any], Any]
 
 
-def unwrap(image: Any, channel_axis: ChannelAxis = None) -> Held:
-    """The array in an object, of a type that has a scale; what is masked is NaN."""
+def unwrap(image: Any, channel_axis: ChannelAxis = None, dtype: DTypeLike | None = None) -> Held:
+    """The array in an object, of a type that has a scale; what is masked is NaN. `dtype` is wanted of the result."""
     if isinstance(image, str | PathLike):
         raise InvalidInputError(
             f"the image is a path, {str(image)!r}; read it first, as by skimage.io.imread, or run: heatprior denoise "
@@ -66,7 +66,7 @@ def unwrap(image: Any, channel_axis: ChannelAxis = None) -> Held:
     if _comes_from(image, "xarray"):
         if not hasattr(image, "dims") or not hasattr(image, "data") or hasattr(image, "data_vars"):
             raise InvalidInputError(f"the image is a {type(image).__name__} of xarray; give one DataArray of it")
-        inner = unwrap(image.data, channel_axis)
+        inner = unwrap(image.data, channel_axis, dtype)
 
         def label(result: Any) -> Any:  # unless it has another size: its coordinates would be wrong
             again = inner.wrap(result)
@@ -74,16 +74,19 @@ def unwrap(image: Any, channel_axis: ChannelAxis = None) -> Held:
 
         return inner._replace(wrap=label)
     if _comes_from(image, "PIL"):
+        if dtype is not None:
+            raise InvalidInputError("dtype is for arrays, since a picture's mode has its own; give np.asarray(picture)")
         return _unwrap_picture(image, channel_axis)
     if _comes_from(image, "torch"):
-        return _unwrap_tensor(image, channel_axis)
-    if isinstance(image, np.ma.MaskedArray):
-        return _unwrap_masked(image, channel_axis)
+        return _unwrap_tensor(image, channel_axis, dtype)
     if isinstance(image, list | tuple):
+        masked = any(isinstance(part, np.ma.MaskedArray) for part in image)
         try:
-            image = np.asarray(image)
+            image = np.ma.array(image) if masked else np.asarray(image)
         except ValueError as error:  # of numpy, which speaks of sequences
             raise InvalidInputError("the image is a list whose rows differ in length; make them equal") from error
+    if isinstance(image, np.ma.MaskedArray):
+        return _unwrap_masked(image, channel_axis, dtype)
     narrow = _in_known_type(image)
     return Held(narrow, channel_axis, None if narrow is image else image.dtype, lambda result: result)
 
@@ -113,28 +116,32 @@ def _unwrap_picture(image: Any, channel_axis: ChannelAxis) -> Held:
     return Held(pixels, axis, None, sys.modules["PIL.Image"].fromarray)
 
 
-def _unwrap_tensor(image: Any, channel_axis: ChannelAxis) -> Held:
+def _unwrap_tensor(image: Any, channel_axis: ChannelAxis, dtype: DTypeLike | None) -> Held:
     if image.device.type != "cpu":
         raise InvalidInputError(
             f"the image is a tensor on {image.device}; give image.cpu(), or take a module of heatprior.torch"
         )
     array = image.detach().numpy()
-    return unwrap(array, channel_axis)._replace(wrap=sys.modules["torch"].from_numpy)
+    return unwrap(array, channel_axis, dtype)._replace(wrap=sys.modules["torch"].from_numpy)
 
 
-def _unwrap_masked(image: np.ma.MaskedArray[Any, Any], channel_axis: ChannelAxis) -> Held:
+def _unwrap_masked(image: np.ma.MaskedArray[Any, Any], channel_axis: ChannelAxis, dtype: DTypeLike | None) -> Held:
     mask, data = np.ma.getmaskarray(image), np.ma.getdata(image)
     if not mask.any():
-        inner = unwrap(data, channel_axis)
+        inner = unwrap(data, channel_axis, dtype)
         return inner._replace(wrap=lambda result: np.ma.array(result, mask=mask))
     is_float = data.dtype.kind == "f"
     wide = data.dtype if is_float else np.dtype(np.float32 if data.dtype.itemsize < 4 else np.float64)
 
     def mask_again(result: NDArray[Any]) -> Any:
-        if not is_float:
+        missing = np.isnan(result)
+        if not is_float and dtype is None:
             limits = np.iinfo(data.dtype)
             result = np.rint(np.clip(np.nan_to_num(result), limits.min, limits.max)).astype(data.dtype)
-        return np.ma.array(result, mask=mask) if result.shape == mask.shape else result
+        if result.shape != mask.shape:
+            return result
+        np.copyto(result, data, where=mask & missing, casting="unsafe")  # as numpy keeps what is masked
+        return np.ma.array(result, mask=mask)
 
     return Held(np.where(mask, np.nan, data).astype(wide), channel_axis, None, mask_again)
 

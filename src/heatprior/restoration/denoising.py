@@ -372,7 +372,7 @@ def denoise(
     >>> bool(np.std(denoised - clean) < 0.3 * np.std(noisy - clean))
     True
     """
-    held = unwrap(image, channel_axis)
+    held = unwrap(image, channel_axis, dtype)
     result_dtype = held.dtype if dtype is None else dtype
     settings = Settings(
         noise, quality, prior, steps, held.channel_axis, white, strength, keep_outliers, result_dtype, depth_axis
