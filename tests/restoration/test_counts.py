@@ -87,3 +87,19 @@ def test_errors_follow_the_counts():
 def test_sigma_and_counts_are_not_both_given():
     with pytest.raises(hp.InvalidInputError, match="leave out sigma"):
         hp.denoise(counted(5), 1.0, noise=hp.PoissonGaussian(1.0))
+
+
+@pytest.mark.parametrize(
+    "values", [(1.0, 0.0, 100.0), (1e300, 0.0, 0.0), (1e-9, 5.0, 0.0), ("1", 0.0, 0.0), (1.0, 0.0, 1e9)]
+)
+def test_a_gain_and_black_level_in_other_units_are_refused(values):
+    with pytest.raises(hp.InvalidInputError, match="in the units of the image"):
+        hp.denoise(counted(20), noise=hp.PoissonGaussian(*values), **FAST)
+
+
+def test_a_read_noise_next_to_nothing_is_none():
+    noisy = counted(20)
+    none = hp.denoise(noisy, noise=hp.PoissonGaussian(1.0), **FAST)
+    np.testing.assert_array_equal(hp.denoise(noisy, noise=hp.PoissonGaussian(1.0, 1e-20), **FAST), none)
+    dark = hp.denoise(0.0 * noisy, noise=hp.PoissonGaussian(1.0), **FAST)
+    np.testing.assert_allclose(dark, 0.0, atol=0.05)

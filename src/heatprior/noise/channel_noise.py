@@ -40,7 +40,7 @@ from heatprior.noise.likelihood import (
     weak_directions,
 )
 from heatprior.noise.photon_noise import Affine, fit_affine, holds_counts, whole_counts
-from heatprior.noise.stabilisation import PoissonGaussian, split_line
+from heatprior.noise.stabilisation import MOST_READ, PoissonGaussian, split_line
 from heatprior.priors.protocol import NoiseLikelihood, Prior, denoise_once
 
 LEVEL_PART, LOCAL_PART = 0.3, 0.85  # of the time, when one level is known, and when the map is
@@ -123,7 +123,7 @@ def channel_noise(
         sigma = np.exp(line.log_sigma(denoise_once(priors[0], whole, first)))
     done(1.0)
     counts = None
-    if chosen == "affine" and line is not None and line.gain > 0.0:
+    if chosen == "affine" and line is not None and MOST_READ * line.gain > level.sigma:
         counts = whole_counts(image, clipped[0], line) if is_counted else None
         counts = counts or split_line(line.gain, line.offset, whole)
     return ChannelNoise(chosen, best, line, evidence, sigma, local, typical, counts=counts)

@@ -12,14 +12,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import NamedTuple
+from numbers import Real
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from heatprior.arrays import FloatArray
 from heatprior.errors import InvalidInputError
 
 SHIFT = 3.0 / 8.0
+MOST_READ = 1e5  # photons of read noise: beyond it those of light are lost in float32
+LEAST_PHOTON = 1e-3  # of one photon: no image is darker all over, unless it holds none
+LEAST_READ = 1e-6  # below it there is none; a quadrature over so narrow a Gaussian would fail
 MOST_COUNTS = 400.0  # to which there are tables; beyond it the asymptote is right to 1e-5 of a count
 NODES = 401  # of λ, equally spaced in its square root, as f is
 TAIL = 9.0  # standard deviations, beyond which a Gaussian is nothing
@@ -60,10 +65,13 @@ class PoissonGaussian:
     black: float = 0.0
 
     def __post_init__(self) -> None:
-        if not (np.isfinite([self.gain, self.read_noise, self.black]).all() and self.gain > 0 <= self.read_noise):
+        values = (self.gain, self.read_noise, self.black)
+        if not (all(isinstance(value, Real) for value in values) and np.isfinite(values).all()) or not (
+            self.gain > 0 <= self.read_noise <= MOST_READ * self.gain
+        ):
             raise InvalidInputError(
                 f"gain is {self.gain}, read_noise {self.read_noise}, black {self.black}; expected a gain above 0, read "
-                "noise of at least 0, and a black level, in the units of the image"
+                f"noise from 0 to {MOST_READ:g} times that, and a black level, in the units of the image"
             )
 
     def scale(self, factor: float) -> PoissonGaussian:
@@ -73,7 +81,17 @@ class PoissonGaussian:
     @property
     def _read_counts(self) -> float:
         """Read noise in counts: s."""
-        return self.read_noise / self.gain
+        counts = self.read_noise / self.gain
+        return counts if counts > LEAST_READ else 0.0
+
+    def check_fits(self, image: NDArray[Any]) -> None:
+        """Refuse an image most of which is darker than no photons, or all of which is nothing beside one."""
+        middle, brightest = float(np.nanmedian(image)) - self.black, float(np.nanmax(image)) - self.black
+        if middle < -3.0 * self.read_noise - self.gain or 0.0 < brightest < LEAST_PHOTON * self.gain:
+            raise InvalidInputError(
+                f"the image has values around {middle + self.black:g}, up to {brightest + self.black:g}, but black is "
+                f"{self.black:g} and the gain {self.gain:g}; give both in the units of the image"
+            )
 
     def stabilise(self, image: FloatArray) -> FloatArray:
         """f(y): its noise has a standard deviation of about one."""

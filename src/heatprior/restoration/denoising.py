@@ -446,6 +446,7 @@ def plan(
             )
     elif settings.counts is not None:
         counts = dict.fromkeys(_colours(entered), settings.counts)
+        settings.counts.check_fits(entered.channels[..., : entered.colours, :, :])
         noises = {place: _noise_of_counts(entered, place, own) for place, own in counts.items()}
     elif sigma is not None:
         noises = entered.noises(sigma)
