@@ -1,5 +1,6 @@
 """Images that are unusual but right, and units that are wrong: no crash, no silence."""
 
+import re
 import warnings
 
 import numpy as np
@@ -136,3 +137,31 @@ def test_a_pattern_unlike_photographs_stays_within_the_reach_of_noise(period):
     clean = hp.denoise(noisy, 0.02, white=1.0, keep_outliers=True)
     assert np.abs(clean - noisy).max() < 6 * 0.02  # 5, and what the coarser scale adds
     assert np.sqrt(np.mean(np.square(clean - board))) < 6 * 0.02
+
+
+@pytest.mark.parametrize("keywords", [{}, {"white": 1.0}, {"sigma": 0.1}])
+@pytest.mark.parametrize("offset", [1e6, -1e8])
+def test_values_that_differ_by_nothing_beside_where_they_lie_are_refused(offset, keywords):
+    """In float32 nothing is left of them: the result was three times as wrong as the image."""
+    with pytest.raises(hp.InvalidInputError, match=re.escape(f"values around {offset:g}")):
+        hp.denoise(NOISY.astype(np.float64) + offset, **keywords, **FAST)
+    moderate = hp.denoise(NOISY.astype(np.float64) + 1e3, 0.1, white=1.0, **FAST) - 1e3
+    np.testing.assert_allclose(moderate, hp.denoise(NOISY, 0.1, white=1.0, **FAST), atol=2e-3)
+
+
+@pytest.mark.parametrize("keywords", [{}, {"sigma": 1e-311}])
+def test_numbers_below_the_normal_ones_are_refused(keywords):
+    with pytest.raises(hp.InvalidInputError, match="multiply it"):
+        hp.denoise(NOISY.astype(np.float64) * 1e-310, **keywords)
+
+
+@pytest.mark.parametrize("white", [10**400, 1e-310, 0.0], ids=["whole", "tiny", "zero"])
+def test_a_full_scale_beyond_floats_is_refused(white):
+    with pytest.raises(hp.InvalidInputError, match="expected the positive value"):
+        hp.denoise(NOISY, 0.1, white=white)
+
+
+@pytest.mark.parametrize("shape", [(40, 40), (2, 40, 40)])
+def test_an_image_without_a_single_pixel_is_refused_in_one_line(shape):
+    with pytest.raises(hp.InvalidInputError, match="holds nothing but NaN"):
+        hp.denoise(np.full(shape, np.nan))

@@ -100,12 +100,14 @@ def with_all_or_no_channel_missing(channels: NDArray[Any], *, whole: bool = True
 
     A `whole` image without a single pixel of a channel is refused; a piece of one may be so.
     """
-    if channels.dtype.kind != "f" or len(channels) == 1 or not np.isnan(np.min(channels)):
+    if channels.dtype.kind != "f" or not np.isnan(np.min(channels)):
+        return channels
+    for channel in channels if whole else ():
+        check_not_empty(channel)
+    if len(channels) == 1:
         return channels
     filled = np.array(channels, np.promote_types(channels.dtype, np.float32))
     for channel in filled:
-        if whole:
-            check_not_empty(channel)
         fill_missing(channel, GAP_SCALES)
     filled[:, np.isnan(channels).all(axis=0)] = np.nan
     return filled

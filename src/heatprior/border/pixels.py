@@ -31,6 +31,8 @@ WHITES: dict[np.dtype[Any], float] = {  # full scale, by type
 }
 LARGEST_GREY = 1e9  # over full scale; beyond it squares might overflow float32
 WIDEST = (1e-30, 1e30)  # factors for which float32 will do
+LARGEST_OFFSET = 3e4  # over full scale; around values beyond it float32 has steps of a grey level of 255
+LEAST_WHITE = 1e-305  # below it one over full scale is beyond float64
 LARGEST_SIGMA = 10.0  # over full scale; beyond it a unit was mistaken
 LEAST_SIGMA_OF_INTEGERS = 0.25  # weaker noise is lost in the rounding to whole numbers
 CHROMA = 4.0  # norm of the rows of the differences
@@ -193,14 +195,25 @@ def _extremes(pixels: NDArray[Any]) -> tuple[float, float]:
 
 def check_white(white: float, pixels: NDArray[Any]) -> float:
     """Full scale as it was given, unless it cannot be."""
-    if not (isinstance(white, int | float | np.integer | np.floating) and 0 < white < np.inf):
-        raise InvalidInputError(f"white is {white!r}; expected the positive value that stands for full scale")
-    largest = max(abs(end) for end in _extremes(pixels))
+    if not (isinstance(white, int | float | np.integer | np.floating) and LEAST_WHITE < white <= sys.float_info.max):
+        raise InvalidInputError(f"white is {white!r:.40}; expected the positive value that stands for full scale")
+    low, high = _extremes(pixels)
+    check_offset(low if low > 0 else min(high, 0.0), white)
+    largest = max(abs(low), abs(high))
     too_large = largest > LARGEST_GREY * white
     if too_large or 0 < LARGEST_GREY * largest < white:  # float32 has no noise of so little a part
         remedy = "set values that stand for missing pixels to NaN, or " * too_large + "give the right full scale"
         raise InvalidInputError(f"the image has values up to {largest:g} but full scale (white) is {white:g}; {remedy}")
     return float(white)
+
+
+def check_offset(middle: float, white: float) -> None:
+    """Refuse an image whose values lie so far from zero that float32 would lose what they differ by."""
+    if abs(middle) > LARGEST_OFFSET * white:
+        raise InvalidInputError(
+            f"the image has values around {middle:g} but full scale is {white:g}, too little beside it; subtract "
+            "that first, or give the right full scale (white)"
+        )
 
 
 def type_white(pixels: NDArray[Any]) -> float:

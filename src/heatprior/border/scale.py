@@ -15,7 +15,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatprior.arrays import ChannelAxis
-from heatprior.border.pixels import LARGEST_GREY, as_channels, check_white, is_transparency, type_white
+from heatprior.border.pixels import (
+    LARGEST_GREY,
+    LARGEST_OFFSET,
+    LEAST_WHITE,
+    as_channels,
+    check_offset,
+    check_white,
+    is_transparency,
+    type_white,
+)
 from heatprior.errors import InvalidInputError
 
 SIDE = 256  # pixels of a square
@@ -61,6 +70,10 @@ def scale_of_squares(found: Groups, by_type: float, given: float = 0.0) -> float
     spread = _range(looked_at)
     if spread == 0.0:
         return max(by_type, largest)
+    if spread < LEAST_WHITE:
+        raise InvalidInputError(f"the values of the image differ by {spread:g}; multiply it, to have normal numbers")
+    if largest > LARGEST_OFFSET * spread:
+        check_offset(float(np.nanmedian(np.concatenate([square.ravel() for square in looked_at]))), spread)
     if largest > LARGEST_GREY * spread:
         raise InvalidInputError(
             f"the image has values up to {largest:g} but nearly all lie within {spread:g}; set values that stand for "
