@@ -39,7 +39,7 @@ def test_sigma_is_told_with_its_interval_in_one_line(run: Run):
     outcome = run("noise", "noisy.png")
     assert (outcome.code, outcome.err) == (0, "")
     assert re.fullmatch(
-        r"noisy\.png: white noise, [\d.]+ of 255 \(90 %: [\d.]+ to [\d.]+\), the same everywhere\n", outcome.out
+        r"noisy\.png: white noise, sigma [\d.]+ of 255 \(90 %: [\d.]+ to [\d.]+\), the same everywhere\n", outcome.out
     )
 
 
@@ -74,7 +74,7 @@ def test_camera_noise_is_said_in_one_line_for_all_colours(run: Run, workplace: P
     outcome = run("noise", "colour.png", "--noise", "camera", "-o", "noise.json")
     assert outcome.code == 0
     line, _ = outcome.out.splitlines()
-    assert re.fullmatch(r"colour\.png: camera noise, [\d.]+ of 255", line)
+    assert re.fullmatch(r"colour\.png: camera noise, treated as sigma [\d.]+ of 255", line)
     channels = json.loads((workplace / "noise.json").read_text())[0]["channels"]
     assert {channel["model"] for channel in channels} == {"camera"}
     assert len({channel["sigma"] for channel in channels}) == 1
@@ -144,7 +144,7 @@ def test_a_camera_profile_is_denoised_with(run: Run, workplace: Path):
 def test_denoising_without_sigma_tells_what_it_found(run: Run):
     outcome = run("denoise", "noisy.png", "-o", "clean.png", "--quality", "fast")
     assert (outcome.code, outcome.err) == (0, "")
-    assert re.search(r"; removed white noise, [\d.]+ of 255$", outcome.out.splitlines()[0])
+    assert re.search(r"; removed white noise, sigma [\d.]+ of 255$", outcome.out.splitlines()[0])
     expected = hp.denoise(np.asarray(Image.open("noisy.png")), quality="fast")
     np.testing.assert_array_equal(np.asarray(Image.open("clean.png")), expected)
     outcome = run("denoise", "colour.png", "-o", "clean2.png", "--quality", "fast", "--noise", "map")

@@ -27,7 +27,7 @@ def test_of_a_file_of_an_observatory_the_image_is_denoised_by_its_errors(errors,
     np.testing.assert_array_equal(image.pixels, science)
     assert (image.sigma is not None) == errors
     assert main(["denoise", "field.fits", "--quality", "fast"]) == 0
-    assert ("; noise as in its ERR extension" in capsys.readouterr().out) == errors
+    assert ("; noise taken from its ERR extension" in capsys.readouterr().out) == errors
     with fits.open("field-denoised.fits") as result, fits.open("field.fits") as source:
         assert [part.name for part in result] == [part.name for part in source]
         assert np.std(result["SCI"].data) < 0.6 * np.std(science)

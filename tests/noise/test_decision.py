@@ -36,6 +36,13 @@ def test_a_clean_picture_comes_back_bit_by_bit_and_a_noisy_one_better():
     assert psnr(denoised / 255, CLEAN / 255) > psnr(noisy / 255, CLEAN / 255) + 1.0
 
 
+def test_black_and_white_without_grey_has_no_noise_to_be_seen():
+    fax = np.where(data.page() > 140, 255, 0).astype(np.uint8)
+    assert estimate_noise(fax).is_none
+    fax[0, 0] = 100  # one grey, and it is like any other picture
+    assert not estimate_noise(fax[:64, :96]).is_none
+
+
 def test_the_level_is_that_of_the_picture_in_any_units():
     noisy = smoothed(12.0)
     levels = [

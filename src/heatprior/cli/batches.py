@@ -31,19 +31,18 @@ Inputs = Annotated[
     list[Path],  # an unreadable file is reported like any other bad one
     typer.Argument(metavar="INPUT", readable=False, help="Image files, or folders of them."),
 ]
-OUTPUT = "Output file; a folder if there are several inputs.  [default: beside the input: photo-RESULT.png]"
+OUTPUT = "Output file; a folder if there are several inputs.  [default: a new file beside the input]"
 Output = Annotated[Path | None, typer.Option("--output", "-o", metavar="OUT", help=OUTPUT)]
 SIGMA = (
-    "Standard deviation of the noise, in the units of the image: a number, or a file (.npy, .tif) with one per pixel.  "
-    "[default: estimated; inpaint: none]"
+    "Standard deviation of the noise, in the units of the image: a number, or a file (.npy, .tif) with one per pixel."
 )
-Sigma = Annotated[str | None, typer.Option(metavar="S", help=SIGMA)]
+Sigma = Annotated[str | None, typer.Option(metavar="S", help=f"{SIGMA}  [default: estimated]")]
 PRIOR = "Name of a shipped prior, or path of a prior file."
 PriorName = Annotated[str, typer.Option(metavar="PRIOR", help=PRIOR)]
 OwnPrior = Annotated[str | None, typer.Option(metavar="PRIOR", help=f"{PRIOR}  [default: that of the quality]")]
 WHITE = "Value of full scale, such as 4095.  [default: by type, or estimated]"
 White = Annotated[float | None, typer.Option(metavar="W", help=WHITE)]
-FORCE = "Replace existing outputs, never an input; or skip images whose output exists, as after an interruption."
+FORCE = "Replace existing outputs, never an input; or skip images whose output exists, to resume after an interruption."
 Force = Annotated[bool | None, typer.Option("--force/--skip-existing", help=FORCE)]
 Replace = Annotated[bool, typer.Option("--force", help="Replace existing outputs; never an input.")]
 NOISES = ("auto", "constant", "affine", "map", "camera")  # what may be estimated

@@ -60,10 +60,10 @@ def denoise(
         str,
         typer.Option(
             metavar="KIND|FILE|GAIN,READ,BLACK",
-            help="Noise to estimate: constant, affine (variance = a x + b), map, camera, or auto; or the noise "
-            "profile of a camera (.json), saved by hp.NoiseProfile; or the gain (grey levels per photon), the read "
-            "noise and the black level, in the units of the file. Append +outliers (auto+outliers) to keep hot and "
-            "dead pixels, such as stars of one pixel.",
+            help="Noise to estimate: constant, affine (variance = a × brightness + b), map, camera, or auto; or the "
+            "noise profile of a camera (.json), saved by hp.NoiseProfile; or the gain (grey levels per photon), the "
+            "read noise and the black level, in the units of the file. Append +outliers (auto+outliers) to keep hot "
+            "and dead pixels, such as stars of one pixel.",
         ),
     ] = "auto",
     volume: Annotated[
@@ -92,7 +92,7 @@ def denoise(
         bool,
         typer.Option(
             "--compare",
-            help="Draw noisy, denoised and removed side by side (with --error, also errors and surprise): "
+            help="Draw noisy, denoised and removed noise side by side (with --error, also errors and surprise): "
             "OUT-compare.png.",
         ),
     ] = False,
@@ -108,8 +108,8 @@ def denoise(
 ) -> None:
     """Remove noise from images.
 
-    Results keep the type, units and metadata of the images; the suffix of OUT gives the format. Images in a folder keep
-    their place below OUT. Files that cannot be denoised are reported, the rest is done, and the exit code is 1.
+    Results keep the type, units and metadata of the images; the suffix of OUT gives the format. Subfolders are kept.
+    Files that cannot be denoised are reported and skipped; the exit code is then 1.
     Zarr stores (OME-Zarr included), and TIFF files whose OUT ends in .zarr, may be larger than memory: they are
     denoised block by block, and an interrupted run resumes where it stopped.
     """
@@ -273,7 +273,7 @@ def _error_image(image: ImageFile) -> ImageFile:
 
 def _describe_rest(result: Result, request: Request, *, from_file: bool) -> str:
     """What was found and what was done about it, and the expected PSNR, as far as they are known."""
-    words = "; noise as in its ERR extension" if from_file else "; noise as given" if result.noise is None else ""
+    words = "; noise taken from its ERR extension" if from_file else "; noise as given" if result.noise is None else ""
     words += f"; {result.defects.describe_mending()}" if result.defects else ""
     if result.noise is not None:
         words += f"; {_describe_noise(result.noise, request.settings.strength)}"
@@ -284,8 +284,8 @@ def _describe_rest(result: Result, request: Request, *, from_file: bool) -> str:
 
 def _describe_noise(report: NoiseReport, strength: float) -> str:
     """What was found, what was done, and what to do if that is not what one sees."""
-    times = "" if strength == 1.0 else f" × {strength:g}"
     if not report.is_none:
+        times = "" if strength == 1.0 else f", at strength {strength:g}"
         return f"removed {report.describe_kind()}{times}"
     if strength > 1.0:
         return f"no noise found, smoothed a little (strength {strength:g})"

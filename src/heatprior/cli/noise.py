@@ -24,7 +24,7 @@ EXAMPLES = {
   heatprior noise scans/*.tif -o noise.json         for other programs
 """
 }
-NOISE_HELP = "Noise model: constant, affine (variance = a x + b), map, camera, or auto: whatever fits best."
+NOISE_HELP = "Noise model: constant, affine (variance = a × brightness + b), map, camera, or auto: the best fit."
 
 
 def noise(
@@ -38,7 +38,7 @@ def noise(
     white: batches.White = None,
     force: batches.Replace = False,
 ) -> None:
-    """Estimate the noise of images: sigma with a 90 % interval, a and b of variance = a x + b, and warnings.
+    """Estimate the noise of images: its kind, its standard deviation sigma with a 90 % interval, and what is doubtful.
 
     All values are in the units of the image.
     """
@@ -107,7 +107,7 @@ def describe(report: NoiseReport) -> str:
     if len(found) == 1 and found[0].model == "affine":
         gain, offset = values[0]["gain"], values[0]["offset"]
         sign = "−" if offset < 0 else "+"
-        return f"{line}, variance {format_level(gain)} x {sign} {format_level(abs(offset))}"
+        return f"{line}, variance {format_level(gain)} × brightness {sign} {format_level(abs(offset))}"
     if any(channel.model == "map" for channel in found):
         ends = min(own["lowest"] for own in values), max(own["highest"] for own in values)
         return f"{line}, from {format_level(ends[0])} to {format_level(ends[1])} over the picture"
@@ -149,6 +149,7 @@ def _draw(image: ImageFile, report: NoiseReport, path: Path) -> None:
     middle = image.middle
     pixels, levels = image.pixels[middle], noise_levels_of(report, image.pixels.shape, image.channel_axis)[middle]
     low, high = float(levels.min()), float(levels.max())
-    title = f"noise level, black 0, white {high:.3g}; lowest {low:.3g}"
-    panels = [Panel("image", pixels, *contrast(pixels)), Panel(title, levels, 0.0, high)]
+    same = low == high
+    title = f"noise level {high:.3g} everywhere" if same else f"noise level, {low:.3g} to {high:.3g} (white)"
+    panels = [Panel("image", pixels, *contrast(pixels)), Panel(title, levels, 0.0, 2.0 * high or 1.0 if same else high)]
     draw_side_by_side(panels, path)

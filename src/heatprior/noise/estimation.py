@@ -43,6 +43,7 @@ KINDS = tuple(WORDS)  # that may be asked for; "auto" may find "none" as well
 DECIDING_PART, LEVEL_PART = 0.1, 0.2  # of the time, when it is decided, and when noise is known to be white
 SIZE = 7  # pixels along the side of the patches of the usual prior
 GRAINY = 0.04  # of full scale, as indoors
+TYPE_SCALES = (1.0, 255.0, 65535.0)
 SAME_IN_COLOURS = float(np.sqrt(3.0))  # times the noise of a channel, where it is the same in all three: not averaged
 
 
@@ -110,7 +111,9 @@ class NoiseReport:
         levels = sorted(channel.level.sigma * self.white for channel in found)
         low, high = format_level(levels[0]), format_level(levels[-1])
         level = low if levels[-1] < 1.05 * levels[0] else f"{low} to {high}"
-        return f"{kinds}, {level} of {format_full_scale(self.brightest)}"
+        level = f"treated as sigma {level}" if "camera" in self.models else f"sigma {level}"
+        known = self.brightest in TYPE_SCALES  # a full scale that was estimated says nothing to people
+        return f"{kinds}, {level}{f' of {format_full_scale(self.brightest)}' if known else ''}"
 
     def __repr__(self) -> str:
         return f"<NoiseReport: {self}>"
@@ -259,8 +262,8 @@ def _group_noise(
     if len(channels) > 1 and all(np.array_equal(channels[0], other, equal_nan=True) for other in channels[1:]):
         (own,) = _group_noise(channels[:1], priors, noise, progress)  # a grey picture saved in colours
         return [replace(own, sigma=own.sigma * SAME_IN_COLOURS)] * len(channels)
-    if noise == "auto" and (counted := _whole_counts(channels, priors, progress)):
-        return counted
+    if noise == "auto" and (known := _black_and_white(channels) or _whole_counts(channels, priors, progress)):
+        return known
     done = progress or (lambda _: None)
     spread = np.nanmedian(np.abs(channels - np.nanmedian(channels)))
     check_in_range(float(np.log(spread + OCTAVES[0])))  # else the value of full scale is wrong
@@ -280,6 +283,11 @@ def _group_noise(
         return found
     probability = 1.0 if decision is None else decision.probability
     return [NO_NOISE if own.level.sigma == 0.0 else replace(own, probability=probability) for own in found]
+
+
+def _black_and_white(channels: FloatArray) -> Sequence[ChannelNoise]:
+    """No noise, of channels without a grey, such as a fax: none could be seen. Nothing if there are greys."""
+    return [NO_NOISE] * len(channels) if ((channels == 0.0) | (channels == 1.0)).all() else []
 
 
 def _whole_counts(channels: FloatArray, priors: Sequence[Prior], progress: Progress | None) -> Sequence[ChannelNoise]:
