@@ -28,7 +28,7 @@ def test_a_file_is_what_the_library_makes_of_it_and_is_told_in_one_line(run: Run
     outcome = run("denoise", "noisy.png", "-o", "clean.png", "--sigma", SIGMA, *QUICK)
     assert (outcome.code, outcome.err) == (0, "")
     assert re.fullmatch(
-        r"wrote clean\.png: 24×20 pixels, grey, uint8, from noisy\.png, \d+\.\d s; noise as given\n", outcome.out
+        r"wrote clean\.png: 24×20 pixels, grey, 8 bits, from noisy\.png, \d+\.\d s; noise as given\n", outcome.out
     )
     clean = read_image(workplace / "clean.png")
     np.testing.assert_array_equal(clean.pixels, expected("noisy.png"))
@@ -84,7 +84,7 @@ def test_a_map_of_one_level_does_what_the_level_does(run: Run, name: str):
 def test_a_stack_keeps_its_pages_and_its_metadata(run: Run):
     outcome = run("denoise", "stack.tif", "-o", "new.tif", "--sigma", SIGMA * 257, *QUICK)
     assert (outcome.code, outcome.err) == (0, "")
-    assert "2 images of 24×20 pixels, grey, uint16" in outcome.out
+    assert "2 images of 24×20 pixels, grey, 16 bits" in outcome.out
     with tifffile.TiffFile("stack.tif") as old, tifffile.TiffFile("new.tif") as new:
         assert new.imagej_metadata == old.imagej_metadata
         assert new.series[0].shape == (2, 20, 24)

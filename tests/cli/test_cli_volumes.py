@@ -66,8 +66,8 @@ def test_the_one_axis_of_a_plain_stack_is_its_depth(run):
     ("axes", "asked", "message"),
     [
         ("YX", ("--volume",), "it is a single image, not a stack of slices; denoise it as an image"),
-        ("ZYX", ("--volume", "t"), "the axes of its stack are depth, and T is none of them"),
-        ("CYX", ("--volume",), "the axes of its stack are channels, and"),
+        ("ZYX", ("--volume", "t"), "the axes of its stack are depth, not time"),
+        ("CYX", ("--volume",), "the axes of its stack are channels, not"),
         ("ZYX", ("--volume=x",), "--volume is 'x'; expected z, t, or nothing"),
         ("ZYX", ("--volume", "--error", "e.tif"), "leave out --error, or --volume"),
     ],

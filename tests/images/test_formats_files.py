@@ -152,6 +152,6 @@ def test_a_pixel_that_changes_is_noticed(tmp_path: Path):
 
 def test_a_stack_is_described(tmp_path: Path):
     np.save(tmp_path / "image.npy", noise((2, 5, 9, 8), "uint8"))
-    assert read_image(tmp_path / "image.npy").describe() == "2×5 images of 8×9 pixels, grey, uint8"
+    assert read_image(tmp_path / "image.npy").describe() == "2×5 images of 8×9 pixels, grey, 8 bits"
     assert image_files(tmp_path) == [tmp_path / "image.npy"]
     assert issubclass(ImageFileError, HeatpriorError)

@@ -151,5 +151,5 @@ def test_broken_segments_of_a_jpeg_are_left_behind(tmp_path: Path):
 def test_a_file_under_the_name_of_another_format_is_told_what_it_is(tmp_path: Path):
     Image.fromarray(noise((9, 8), "uint8")).save(tmp_path / "image.png")
     (tmp_path / "image.png").rename(tmp_path / "image.tif")
-    with pytest.raises(ImageFileError, match="it is no TIFF, but PNG; rename it"):
+    with pytest.raises(ImageFileError, match="it is not TIFF, but PNG; rename it"):
         read_image(tmp_path / "image.tif")

@@ -234,13 +234,13 @@ def sample_of_pydicom(name: str) -> Path:
         ("MR_small_bigendian.dcm", "64×64 pixels, grey, int16"),
         ("MR_small_expb.dcm", "64×64 pixels, grey, int16"),
         ("rtdose_expb.dcm", "15 images of 10×10 pixels, grey, uint32"),
-        ("SC_rgb_small_odd_big_endian.dcm", "3×3 pixels, colour, uint8"),
-        ("SC_rgb_rle_16bit.dcm", "100×100 pixels, colour, uint16"),
-        ("SC_rgb_rle_16bit_2frame.dcm", "2 images of 100×100 pixels, colour, uint16"),
+        ("SC_rgb_small_odd_big_endian.dcm", "3×3 pixels, colour, 8 bits"),
+        ("SC_rgb_rle_16bit.dcm", "100×100 pixels, colour, 16 bits"),
+        ("SC_rgb_rle_16bit_2frame.dcm", "2 images of 100×100 pixels, colour, 16 bits"),
         ("SC_rgb_rle_32bit.dcm", "100×100 pixels, colour, uint32"),
-        ("SC_ybr_full_422_uncompressed.dcm", "100×100 pixels, colour, uint8"),
-        ("image_dfl.dcm", "512×512 pixels, grey, uint8"),
-        ("SC_rgb_jpeg.dcm", "256×256 pixels, colour, uint8"),  # whose elements are not encoded as it says
+        ("SC_ybr_full_422_uncompressed.dcm", "100×100 pixels, colour, 8 bits"),
+        ("image_dfl.dcm", "512×512 pixels, grey, 8 bits"),
+        ("SC_rgb_jpeg.dcm", "256×256 pixels, colour, 8 bits"),  # whose elements are not encoded as it says
     ],
 )
 def test_dicom_of_either_byte_order_of_more_bits_deflated_and_with_fewer_colours(tmp_path: Path, name: str, kind: str):

@@ -132,8 +132,8 @@ def check_signature(path: Path, kind: Format) -> None:
         raise ImageFileError("the file is empty; get a fresh copy")
     if not re.match(kind.signature, head):
         others = [other for other in FORMATS if re.match(other.signature, head)]
-        what = f"but {others[0].name}; rename it" if others else "whatever its name says; get a fresh copy"
-        raise ImageFileError(f"it is no {kind.name}, {what}")
+        what = f"but {others[0].name}; rename it" if others else "although its name says so; get a fresh copy"
+        raise ImageFileError(f"it is not {kind.name}, {what}")
 
 
 def check_installed(path: Path, kind: Format, error: type[HeatpriorError], doing: str) -> None:
@@ -161,9 +161,10 @@ def name_result(name: str, done: str) -> str:
 def read_image(path: Path) -> ImageFile:
     """Read an image file without loss; only palettes and CMYK are converted, to RGB."""
     kind = format_of(path)
-    if kind is None:
-        raise ImageFileError(f"cannot read {path}: it does not end in {', '.join(SUFFIXES)}; convert it")
     with explain_read_errors(path):
+        if kind is None:
+            path.stat()
+            raise ImageFileError(f"its name does not end in {', '.join(SUFFIXES)}; convert it")
         check_signature(path, kind)
         check_installed(path, kind, ImageFileError, "read")
         image: ImageFile = kind.find("read")(path)

@@ -97,8 +97,9 @@ class ImageFile:
                 return names.index(wanted)
         if set(names) <= {"Q", "I"} and count == 1:  # which nobody has named
             return 0
-        known = ", ".join({"Z": "depth", "T": "time", "C": "channels"}.get(one, "unknown") for one in names)
-        raise InvalidInputError(f"the axes of its stack are {known}, and {name} is none of them; give another axis")
+        words = {"Z": "depth", "T": "time", "C": "channels", "ANY": "depth or time"}
+        known = ", ".join(words.get(one, "unknown") for one in names)
+        raise InvalidInputError(f"the axes of its stack are {known}, not {words[name]}; give another axis")
 
     @property
     def channel_axis(self) -> ChannelAxis:
@@ -138,7 +139,9 @@ class ImageFile:
         shape = self.pixels.shape[:-1] if self.colour else self.pixels.shape
         size = f"{shape[-1]}×{shape[-2]}"
         count = f"{'×'.join(map(str, self.stack))} images of " if self.stack else ""
-        return f"{count}{size} pixels, {'colour' if self.colour else 'grey'}, {self.pixels.dtype}"
+        bits = 8 * self.pixels.dtype.itemsize
+        kind = f"{bits} bits" if self.pixels.dtype.kind in "iu" else f"{bits}-bit floats"
+        return f"{count}{size} pixels, {'colour' if self.colour else 'grey'}, {kind}"
 
     def samples(self, pixels: NDArray[Any]) -> NDArray[Any]:
         """`pixels` joined with `others` again: (…, H, W), or (…, H, W, channels)."""
