@@ -25,7 +25,7 @@ def test_help_names_the_commands_and_an_example_on_a_line_of_its_own(run: Run, a
     outcome = run(*arguments)
     assert (outcome.code, outcome.err) == (0, "")
     assert "  sample    Draw" in outcome.out
-    assert "    heatprior sample -o patches.png    draw patches from a prior\n" in outcome.out
+    assert "    heatprior sample -o patches.png           draw patches from a prior\n" in outcome.out
 
 
 @pytest.mark.parametrize("command", ["denoise", "noise", "evaluate", "sample", "train"])

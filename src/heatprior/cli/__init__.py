@@ -42,14 +42,14 @@ INTERRUPTED = 130
 # What typer raises for wrong usage, ClickException: newer typers hide the click that it comes from.
 ParsingError = cast("type[typer.BadParameter]", typer.BadParameter.__mro__[2])
 EXAMPLES = """\
-  heatprior denoise noisy.png -o clean.png
-  heatprior deblur photo.png -o sharp.png --gaussian 1.6   also inpaint, upscale
-  heatprior noise noisy.png          how much noise there is, and where
-  heatprior app                      the same in the browser
-  heatprior evaluate photos          measure denoising on clean images
-  heatprior sample -o patches.png    draw patches from a prior
-  heatprior show patch7 -o patch7.png  see its filters and potentials
-  heatprior train photos -o mine     learn a prior from a folder of images
+  heatprior denoise photo.jpg               writes photo-denoised.jpg
+  heatprior deblur photo.png --gaussian 1.6 also inpaint, upscale
+  heatprior noise noisy.png                 how much noise there is, and where
+  heatprior app                             the same in the browser
+  heatprior evaluate photos                 measure denoising on clean images
+  heatprior sample -o patches.png           draw patches from a prior
+  heatprior show patch7 -o patch7.png       see its filters and potentials
+  heatprior train photos -o mine            learn a prior from a folder of images
 """
 
 
@@ -111,7 +111,7 @@ def heatprior(
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
-    """Image priors in closed form at every noise level."""
+    """Remove noise from images, restore them, and train image priors that are known at every noise level."""
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
 
