@@ -338,12 +338,12 @@ def denoise(
         denoised independently. Pass () for a stack without channels whose last axis has length 3 or 4.
     depth_axis : int, optional
         Axis of the slices of a volume, or of time: slices are then denoised together, as far as that helps
-        (docs/volumes.md). "fast" denoises slices by its prior and patches of 64 voxels by a mixture that is fitted to
-        the volume; "default" slices along all three axes, too; "best" does so twice. The last two of the other axes
-        are rows and columns. Fewer than 8 slices, and all without this, are independent images.
+        (docs/volumes.md). "fast" denoises the slices along this axis, "default" those along all three axes, "best"
+        those twice. The last two of the other axes are rows and columns. Fewer than 8 slices, and all axes without
+        `depth_axis`, are independent images.
     white : float, optional
-        Full scale, the value that the prior takes for white. Default: 255, 65535 or 1.0 by type if the image fills
-        that range, otherwise found from its values, one for all images of a stack.
+        Full scale, the value that stands for white. Default: 255, 65535 or 1.0 by type if the image fills that range,
+        otherwise estimated from its values, one for all images of a stack.
     strength : float
         Factor on the noise level: below 1 keeps more grain, above 1 is smoother, even where no noise was found.
     keep_outliers : bool
