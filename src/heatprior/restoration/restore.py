@@ -42,7 +42,7 @@ def restore(
     report: Report | None = None,
     progress: Progress | None = None,
 ) -> NDArray[Any]:
-    """Restore the image x of which y = A x + Gaussian noise of standard deviation `sigma` was measured.
+    """Restore an image x from measurements y = A x + Gaussian noise of standard deviation `sigma`.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def restore(
         Standard deviation of the noise in the units of y (of the real and of the imaginary part, if complex): a
         number, one per channel, or of the shape of y. Default: estimated, if y is an image.
     quality : {"default", "fast", "best"}
-        "fast" takes a fourth of the steps, for a first look; "best" is the default.
+        "fast" takes a fourth of the steps, for a first look; "best" is the same as "default".
     prior : str, path or DiffusedPrior, optional
         As in `denoise`.
     shape : (int, int), optional
