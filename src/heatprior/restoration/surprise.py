@@ -87,7 +87,7 @@ def surprise(
     prior: str | PathLike[str] | DiffusedPrior = "mixture",
     white: float | None = None,
 ) -> Surprise:
-    """How unlike photographs a grey image with noise of standard deviation `sigma` is, place by place.
+    """Measure, place by place, how unlike photographs a grey image with noise of standard deviation `sigma` is.
 
     Parameters
     ----------
