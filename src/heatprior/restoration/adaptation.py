@@ -52,7 +52,7 @@ def adapt(
     prior : str, path or DiffusedPrior
         A mixture of Gaussians, such as "mixture".
     image : array_like, (..., H, W), or path
-        As in `denoise`; every channel counts. The images of a folder are turned grey.
+        As in `denoise`; every channel counts. The images of a folder are converted to grey.
     sigma : array_like
         As in `denoise`, in the units of the image; for a folder one number.
     channel_axis : int, optional
