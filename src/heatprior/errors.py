@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class HeatpriorError(Exception):
-    """Any refusal of heatprior; the command line turns it into one line and exit code 2."""
+    """Base class of the errors that heatprior raises; the command line prints one line and exits with code 2."""
 
 
 class InvalidInputError(HeatpriorError, ValueError):
