@@ -203,7 +203,7 @@ def test_noise_is_named_beside_what_the_picture_uses(tmp_path):
     photons = float(re.search(r"about ([\d.]+) photons", said)[1])
     assert 6.0 < photons < 10.0
     first = describe_noise(guess_noise(picture, 0, "affine"), picture.ends(0))
-    assert "whole is being looked at" in " ".join(first["sentences"])
+    assert "the rest is still being examined" in " ".join(first["sentences"])
 
 
 def test_a_look_that_only_refines_gives_way_to_a_newer_one_and_a_first_one_does_not(tmp_path):

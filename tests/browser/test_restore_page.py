@@ -10,7 +10,7 @@ from steps import begin_restoring, paint, save, set_range, settled, shown_modes,
 def test_a_blurred_picture_is_made_sharp_as_by_the_command(page, pictures, by_command):
     begin_restoring(page, pictures / "small.png", "deblur")
     assert shown_modes(page) == ["wipe", "noisy", "denoised", "difference"]  # a quick look is there at once
-    assert "quick look" in page.inner_text("#whole-state")
+    assert "preview" in page.inner_text("#whole-state")
     page.fill("#width", "1.2")
     page.fill("#restore-sigma", "6")
     before = settled(page)

@@ -38,7 +38,7 @@ def describe_noise(noise: FrameNoise, ends: tuple[float, float]) -> dict[str, An
     if report.defects:
         sentences.append(f"{report.defects.describe_mending().capitalize()}.")
     if noise.from_part:
-        sentences.append("From the middle of the picture; the whole is being looked at.")
+        sentences.append("From the middle of the picture; the rest is still being examined.")
     elif not report.is_none:
         sentences += _describe_details(noise, levels)
     return {
@@ -67,7 +67,7 @@ def _describe_details(noise: FrameNoise, levels: list[float]) -> list[str]:
     if "camera" in kinds:
         sentences.append("Smoothed and compressed by a camera; σ is the strength at which removing it works best.")
     if kinds == {"constant"}:
-        sentences.append("The same everywhere: the noise map gives no reason to think otherwise.")
+        sentences.append("The same everywhere, as far as the noise map shows.")
     if "affine" in kinds:
         sentences.append(_describe_counts(noise))
     if "map" in kinds:

@@ -12,9 +12,9 @@ export class Denoise {
     after: "denoised",
     difference: "removed",
     doing: "Denoising",
-    done: "Denoised as a whole",
+    done: "Denoised",
     start: "Denoise all of it",
-    idle: "On the screen is a quick look.",
+    idle: "You see a preview.",
     missing: {
       noise: "The noise of the whole picture is still being estimated",
       error: "Tick “Estimate the error of each pixel”, and wait for the whole picture",
@@ -51,7 +51,7 @@ export class Denoise {
     }
     this.noise = null;
     this.known = false;
-    id("noise-headline").textContent = "looking…";
+    id("noise-headline").textContent = "estimating…";
     id("noise-sentences").replaceChildren();
     id("doubts").replaceChildren();
     this.strengthShown();

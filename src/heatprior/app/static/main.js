@@ -7,7 +7,7 @@ import { Restore } from "./restore.js";
 import { Workbench } from "./workbench.js";
 import { id } from "./words.js";
 
-const THEMES = { auto: "as the system", light: "light", dark: "dark" };
+const THEMES = { auto: "system", light: "light", dark: "dark" };
 const SECTIONS = { denoise: "workbench", restore: "workbench", prior: "view-prior" };
 
 function setTheme(name) {

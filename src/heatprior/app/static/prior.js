@@ -19,7 +19,7 @@ const PAGE = `
     <div class="filters" role="listbox" aria-label="Filters" tabindex="-1"></div></section>
   <section class="card" aria-labelledby="potential-title"><h3 id="potential-title">Potential of filter <span class="which">1</span></h3><div class="potential"></div><p class="hint">Dotted: without noise. Diffusion fills the well and flattens the walls.</p></section>
   <section class="card" aria-labelledby="score-title"><h3 id="score-title">Score of a response</h3><div class="score"></div><p class="hint">d/du log ψ: where a response is pushed, and how hard. Times σ²‖k‖² it is what denoising takes off.</p></section>
-  <section class="card" aria-labelledby="samples-title"><div class="row spread"><h3 id="samples-title">Samples at this σ</h3><button type="button" class="again">Draw others</button></div><canvas class="samples" role="img" aria-label="Sixty patches drawn from the prior"></canvas><p class="hint">Exact draws, each in its own contrast. Brightness is not modelled.</p></section>
+  <section class="card" aria-labelledby="samples-title"><div class="row spread"><h3 id="samples-title">Samples at this σ</h3><button type="button" class="again">Draw again</button></div><canvas class="samples" role="img" aria-label="Sixty patches drawn from the prior"></canvas><p class="hint">Exact draws, each in its own contrast. Brightness is not modelled.</p></section>
   <section class="card" aria-labelledby="likelihood-title"><h3 id="likelihood-title">How likely is the picture at hand?</h3><div class="likelihood"></div><p class="hint likelihood-words">Open a picture under Denoise; here appears how likely the prior finds it at each noise level.</p></section>
 </div>`;
 

@@ -42,7 +42,7 @@ export class Restore {
   get words() {
     const [doing, done, start] = DOING[this.name];
     const paint = this.mask.isTooLarge ? `${capital(TOO_LARGE)}.` : "Paint over what is to be filled in.";
-    const idle = this.name === "inpaint" && this.mask.isEmpty ? paint : this.name === "deblur" ? "On the screen is a quick look." : "It is begun when you ask for it.";
+    const idle = this.name === "inpaint" && this.mask.isEmpty ? paint : this.name === "deblur" ? "You see a preview." : "Press the button to start.";
     const missing = { wipe: `${start} first`, denoised: `${start} first`, difference: `${start} first` };
     if (this.bench.current?.factor > 1) missing.difference = "A picture of another size has no difference";
     return { before: "before", after: "restored", difference: "changed", doing, done, start, idle, missing };
@@ -116,7 +116,7 @@ export class Restore {
     const { name } = this;
     for (const part of document.querySelectorAll("[data-for]"))
       part.hidden = part.dataset.for !== name && part.dataset.for !== `${name} ${id("blur").value}`;
-    id("restore-sigma").placeholder = name === "inpaint" ? "other pixels stay" : "estimated";
+    id("restore-sigma").placeholder = name === "inpaint" ? "keep other pixels" : "estimated";
     id("degrees-value").textContent = `${id("degrees").value}°`;
   }
 

@@ -3,7 +3,7 @@
 import * as api from "./api.js";
 import { duration, id, say } from "./words.js";
 
-const FAILED = "It did not work; the reason stands above.";
+const FAILED = "This failed, for the reason above.";
 
 export class Whole {
   // bench: { picture, task, problem(error), finished(news) }
@@ -88,8 +88,8 @@ export class Whole {
 
   done() {
     const { words, result } = this.bench.task;
-    const psnr = result.predicted ? ` Its PSNR should be ${result.predicted}.` : "";
-    this.idle(`${words.done}, in ${duration(result.seconds)}.${psnr}`);
+    const psnr = result.predicted ? ` Expected PSNR: ${result.predicted}.` : "";
+    this.idle(`${words.done} (${duration(result.seconds)}).${psnr}`);
     id("whole").hidden = true;
     id("save").disabled = false;
     id("command-box").hidden = !result.command;

@@ -208,7 +208,7 @@ export class Workbench {
     corners[0].textContent = single ? names[viewer.mode] : before;
     corners[0].hidden = !single && viewer.wipe < 0.12;
     corners[1].hidden = single || viewer.wipe > 0.88;
-    corners[1].textContent = this.current ? after : `${after}, quick look`;
+    corners[1].textContent = this.current ? after : `${after}, preview`;
     const ends = viewer.ends();
     const legend = id("legend");
     legend.hidden = !ends || !["difference", "noise", "error"].includes(viewer.mode);
