@@ -2,9 +2,9 @@
 Several scales
 ==============
 
-A patch of eight pixels cannot tell a slow shade from slow noise. In the same image at half the size it sees twice as
-far, and there the noise is half as strong. Low frequencies are taken from there, from a quarter of the size in turn,
-and so on. `hp.denoise` does that by itself; here it is told how often.
+A patch of eight pixels cannot tell a slow shade from slow noise. At half the size it sees twice as far, and the noise
+is half as strong. So low frequencies are taken from the image at half, a quarter and an eighth of its size.
+`hp.denoise` chooses the number of scales; here it is set by hand.
 """
 
 import matplotlib.pyplot as plt

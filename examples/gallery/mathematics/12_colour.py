@@ -2,8 +2,8 @@
 Colour
 ======
 
-`channel_axis` says where the colours are. They are mixed into brightness and two differences, orthogonally, so that
-noise stays white, and each is denoised by the same prior.
+An orthogonal mix turns the three colours into brightness and two differences, so that white noise stays white. Each is
+denoised by the same prior.
 """
 
 import matplotlib.pyplot as plt

@@ -33,7 +33,7 @@ for panel, j in zip(right.subplots(3, 8).flat, np.argsort(-prior.filters.norms),
 plt.show()
 
 # %%
-# An image that it has not seen.
+# Now it denoises an image that it was not trained on.
 
 clean = skimage.data.camera()[:200, :200] / 255.0
 noisy = clean + 0.1 * np.random.default_rng(0).standard_normal(clean.shape)

@@ -2,7 +2,7 @@
 Enlarging
 =========
 
-What picture, made smaller, would give this one? `hp.operators.Downsample` reduces as most programs do; the prior
+Many large pictures become this one when reduced. `hp.operators.Downsample` reduces as most programs do; the prior
 chooses among the pictures that fit.
 """
 
@@ -23,11 +23,9 @@ y = small.forward(np.pad(clean, margins, mode="reflect")) + 0.01 * np.random.def
 large = hp.restore(y, operator, 0.01)
 spline = resize(y, clean.shape, order=3)
 
-figure, axes = plt.subplots(1, 4, figsize=(12, 3.4), layout="constrained")
-names = ("a third of the size", "spline", "restored", "clean")
-for panel, image, name in zip(axes, (y, spline, large, clean), names, strict=True):
+figure, axes = plt.subplots(1, 2, figsize=(8, 4.3), layout="constrained")
+for panel, image, name in zip(axes, (spline, large), ("enlarged by splines", "by heatprior"), strict=True):
     panel.imshow(image, cmap="gray", vmin=0, vmax=1)
-    is_result = name in ("spline", "restored")
-    panel.set_title(f"{name}, {psnr(clean, image, data_range=1):.1f} dB" if is_result else name)
+    panel.set_title(f"{name}, {psnr(clean, image, data_range=1):.1f} dB")
     panel.set_axis_off()
 plt.show()

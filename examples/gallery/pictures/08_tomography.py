@@ -2,8 +2,8 @@
 Tomography from few views
 =========================
 
-Any linear operator will do, as a sparse matrix or as a `LinearOperator` of scipy. Here each pixel of a slice is
-shared out between the two detector bins that its centre falls between, for 45 directions.
+Any linear operator will do, as a sparse matrix or a `LinearOperator` of scipy. Here, for 45 directions, each pixel of a
+slice is shared between the two nearest bins of the detector.
 """
 
 import matplotlib.pyplot as plt
@@ -36,9 +36,9 @@ sigma = 0.005 * sinogram.max()
 data = sinogram + sigma * np.random.default_rng(0).standard_normal(sinogram.shape)
 restored = hp.restore(data, matrix, sigma, shape=(side, side))
 
-figure, axes = plt.subplots(1, 3, figsize=(10, 3.7), layout="constrained")
-panels = (data.reshape(views, bins), restored, clean)
-names = (f"{views} views", f"restored, {psnr(clean, restored, data_range=1):.1f} dB", "truth")
+figure, axes = plt.subplots(1, 2, figsize=(8, 4.3), layout="constrained")
+panels = (data.reshape(views, bins), restored)
+names = (f"{views} views", f"restored, {psnr(clean, restored, data_range=1):.1f} dB")
 for panel, image, name in zip(axes, panels, names, strict=True):
     panel.imshow(image, cmap="gray", aspect="auto" if image.shape[0] == views else "equal")
     panel.set_title(name)

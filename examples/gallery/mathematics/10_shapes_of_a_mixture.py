@@ -3,7 +3,7 @@ The shapes of a mixture
 =======================
 
 A mixture of Gaussians has many bases where the paper's model has one. The axes of a covariance show what it stands
-for: an edge of one direction, a texture, a slope. Noise adds σ² to every variance and leaves the axes as they are.
+for: an edge of one direction, a texture, a slope. Noise adds σ² to every variance and keeps the axes.
 """
 
 import matplotlib.pyplot as plt

@@ -2,9 +2,9 @@
 From patches to images: averaging and splitting
 ===============================================
 
-A pixel lies in 49 patches, and each has a guess. Their average is one step of empirical Bayes, `steps=1`.
-Splitting, the default, repeats such steps at falling noise levels, at several sizes of the image, and is drawn back to
-the data after each.
+A pixel lies in 49 patches, each with a guess of its own. Their average is one step of empirical Bayes, `steps=1`.
+Splitting, the default, repeats such steps at falling noise levels and several sizes of the image, and draws the result
+back to the data after each.
 """
 
 import matplotlib.pyplot as plt

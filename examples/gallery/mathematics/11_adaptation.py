@@ -3,7 +3,7 @@ A prior that adapts to the image
 ================================
 
 A mixture of Gaussians can be fitted to the noisy image itself, without any clean pixel: its likelihood under noise is
-exact. That pays where an image repeats something that photographs do not, like this bricks' pattern.
+exact. That pays where an image repeats a pattern that photographs lack, like this wall of bricks.
 """
 
 import matplotlib.pyplot as plt

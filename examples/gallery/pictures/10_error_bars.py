@@ -2,9 +2,8 @@
 Error bars, and what the image might have been
 ==============================================
 
-How wrong is the denoised image, and where? One more run of the denoiser tells, without the truth. Draws from the
-posterior show what the clean image might have looked like: anything that is measured in each of them gets an error
-bar.
+How wrong is the denoised image, and where? One more run of the denoiser estimates that, without the truth. Draws from
+the posterior show what the clean image might have looked like; measure anything in each of them for its error bar.
 """
 
 import matplotlib.pyplot as plt
@@ -22,16 +21,16 @@ print(f"PSNR: predicted without the truth {found.predicted.psnr:.2f} dB, true {t
 within = np.mean(np.abs(found.pixels - clean) < found.error)
 print(f"errors within one standard error: {within:.0%} of the pixels")
 
-figure, axes = plt.subplots(1, 4, figsize=(12, 3.3), layout="constrained")
-panels = (noisy, found.pixels, found.error, np.abs(found.pixels - clean))
-for panel, image, name in zip(axes, panels, ("noisy", "denoised", "standard error", "true error"), strict=True):
-    panel.imshow(image, cmap="gray", vmin=0, vmax=1 if name in ("noisy", "denoised") else 0.12)
+figure, axes = plt.subplots(1, 2, figsize=(8, 4.3), layout="constrained")
+axes[0].imshow(found.pixels, cmap="gray", vmin=0, vmax=1)
+axes[1].imshow(found.error, cmap="inferno", vmin=0, vmax=0.1)
+for panel, name in zip(axes, ("denoised", "standard error"), strict=True):
     panel.set_title(name)
     panel.set_axis_off()
 plt.show()
 
 # %%
-# Three of the images that it might have been.
+# Three clean images that would fit the noisy one.
 
 draws = hp.posterior_samples(noisy, 0.1, 3, rng=np.random.default_rng(1))
 figure, axes = plt.subplots(1, 3, figsize=(9, 3.3), layout="constrained")

@@ -2,8 +2,8 @@
 Unknown noise, and a map of it
 ==============================
 
-Without `sigma` the noise is estimated, as `hp.estimate_noise` does it. Here it is four times stronger on one side: the
-evidence speaks for a map, and the map is what `hp.denoise` then uses.
+Without `sigma`, `hp.denoise` estimates the noise as `hp.estimate_noise` does. Here it is four times stronger on one
+side, so the evidence favours a map, which `hp.denoise` then uses.
 """
 
 import matplotlib.pyplot as plt
@@ -22,7 +22,7 @@ denoised = hp.denoise(noisy, report.sigma)  # what hp.denoise(noisy) does by its
 print("kind of noise:", ", ".join(report.models))
 
 # %%
-# The map beside the truth. Where texture is dense the estimate is a little high: fine texture looks like noise.
+# The map beside the truth. In dense texture the estimate is a little high, since fine texture looks like noise.
 
 figure, axes = plt.subplots(1, 4, figsize=(12, 3.6), layout="constrained")
 for panel, image, name in zip(axes, (noisy, denoised), ("noisy", "denoised blindly"), strict=False):
