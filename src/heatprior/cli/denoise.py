@@ -239,7 +239,8 @@ def denoise_file(job: batches.Job, progress: Progress, request: Request) -> str:
         _draw(image, result, None if surprise is None else surprise.p, batches.picture_beside(job.target))
     seconds = time.perf_counter() - start
     words = _describe_rest(result, request, from_file=sigma is not request.sigma)
-    beside = f" and {batches.picture_beside(job.target).name}" if request.compare else ""
+    beside = "" if request.error is None else f" and {request.error(job)}"
+    beside += f" and {batches.picture_beside(job.target).name}" if request.compare else ""
     return f"wrote {job.target}{beside}: {image.describe()}, from {job.source}, {seconds:.1f} s{words}"
 
 
