@@ -69,7 +69,9 @@ SHARED = {
     for name, kind in get_type_hints(Request, include_extras=True).items()
 }
 with_shared_options = batches.spread_options("request", SHARED, Request)
-KeptSigma = Annotated[str | None, typer.Option(metavar="S", help=f"{batches.SIGMA}  [default: all other pixels are kept]")]
+KeptSigma = Annotated[
+    str | None, typer.Option(metavar="S", help=f"{batches.SIGMA}  [default: all other pixels are kept]")
+]
 
 
 def restore_files(request: Request, task: Task, *read: str | None) -> None:
@@ -161,7 +163,7 @@ def _point_spread(kernel: str | None, gaussian: float | None, motion: str | None
     return motion_kernel(length, degrees)
 
 
-@spread_options("request", SHARED | {"sigma": (KeptSigma, None)}, Request)
+@batches.spread_options("request", SHARED | {"sigma": (KeptSigma, None)}, Request)
 def inpaint(
     *,
     mask: Annotated[
