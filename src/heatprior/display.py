@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 LONGEST = 60  # letters of a value in a line
 THUMBNAIL = 160  # pixels along the longer side of a picture in a notebook, at least
-ENLARGED = 6  # times that small tiles are shown
 TILES = 48  # of a picture, at most
 ACROSS = 12  # tiles in a row
 
