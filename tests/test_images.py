@@ -140,4 +140,4 @@ def test_an_image_prints_as_one_short_line(tmp_path):
     np.save(tmp_path / "a.npy", np.zeros((300, 400), np.float32))
     line = repr(read_image(tmp_path / "a.npy"))
     assert "\n" not in line
-    assert line.endswith("a.npy', 400×300 pixels, grey, float32)")
+    assert line.endswith("a.npy', 400×300 pixels, grey, 32-bit floats)")

@@ -244,10 +244,13 @@ def learn(name: str, rows: Sequence[Row], left_out: Callable[[Row], bool] = lamb
 
 
 def best_offset(row: Row) -> float:
-    """Of the logarithm of the best level from that of what is flattest; where several are as good, in between."""
-    gains = np.array([gain_at(row, row.found.log_level + offset) for offset in OFFSETS])
+    """Log of the best level tried, less that of the flattest patches; in between, if several are as good."""
+    most = np.log(LEVELS[-1]) - row.found.log_level
+    tried = most >= OFFSETS
+    offsets = OFFSETS[tried] if tried.any() else np.array([most])
+    gains = np.array([gain_at(row, row.found.log_level + offset) for offset in offsets])
     chances = np.exp((gains - gains.max()) / AS_GOOD)
-    return float(chances @ OFFSETS / chances.sum())
+    return float(chances @ offsets / chances.sum())
 
 
 def _signs(label: NDArray[Any]) -> FloatArray:

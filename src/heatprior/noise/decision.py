@@ -41,6 +41,8 @@ SCALES = 3  # full size, half and quarter
 EDGES = (0.5, 1.6, 2.6, 4.1, 5.7, 7.5, 10.0)  # half periods in a patch: between them the bands
 PARTS = (0.0, 0.01, 0.05, 0.2, 0.5)  # quantiles of energy: patches are averaged in between, the flattest first
 SAME = 0.25  # of log levels: of 1,014 clean pictures three have them so close, of 312 of cameras none
+LEAST_WHITE = 0.2  # of the level that removes noise best: weaker white noise is not all there is
+STRONGEST = 90.5  # of 255: the strongest level that was tried
 DOUBTFUL = 0.3  # of the probability that denoising pays: below it, white noise may be a fine pattern
 FLAT = 1  # which of the parts the others are compared with
 RELATED = slice(2, 4)  # the parts in which relations are looked at
@@ -173,10 +175,11 @@ class Learnt(NamedTuple):
     def decide(self, found: Description) -> Decision:
         """What is done with an image."""
         offset, white, pays = self.answer(found.features)
-        same = found.octaves < SAME
+        same, log_level = bool(found.octaves < SAME), min(found.log_level + offset, float(np.log(STRONGEST)))
         likely = 0.5 if pays > self.pays_threshold else self.white_threshold  # what is denoised has some noise anyway
-        is_white = same or (white > likely and pays > DOUBTFUL)
-        level = float(np.exp(found.log_white if is_white else found.log_level + offset)) / WHITE
+        all_of_it = bool(found.log_white > log_level + np.log(LEAST_WHITE))
+        is_white = same or (white > likely and pays > DOUBTFUL and all_of_it)
+        level = float(np.exp(found.log_white if is_white else log_level)) / WHITE
         probability = max(pays, white, float(same)) if is_white else pays
         return Decision(level, probability, self.error * level, is_white or pays > self.pays_threshold, is_white)
 
