@@ -178,6 +178,8 @@ def test_what_cannot_be_estimated_is_refused():
         hp.estimate_sigma(np.zeros((6, 30)))
     with pytest.raises(hp.InvalidInputError, match="nothing but NaN"):
         hp.estimate_sigma(np.full((30, 30), np.nan))
+    with pytest.raises(hp.InvalidInputError, match="nothing but NaN"):
+        hp.estimate_noise(np.full((30, 30), np.nan))
     with pytest.raises(
         hp.InvalidInputError, match=r"patch prior such as patch7, not with this one \(ExplicitMixture\)"
     ):
