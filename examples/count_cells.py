@@ -24,15 +24,16 @@ DRAWS = 12
 def main() -> None:
     """Draw, denoise, count."""
     rng = np.random.default_rng(0)
-    clean, count = cells(rng)
+    clean, count = draw_cells(rng)
     noisy = clean + SIGMA * rng.standard_normal(SHAPE)
     denoised = hp.denoise(noisy, SIGMA, prior="mixture")
-    counts = [counted(draw) for draw in hp.posterior_samples(noisy, SIGMA, DRAWS, rng=rng)]
-    print(f"drawn {count} cells; counted {counted(clean)} in the clean and {counted(denoised)} in the denoised image")
+    counts = [count_cells(draw) for draw in hp.posterior_samples(noisy, SIGMA, DRAWS, rng=rng)]
+    found, clearly = count_cells(denoised), count_cells(clean)
+    print(f"drawn {count} cells; counted {clearly} in the clean and {found} in the denoised image")
     print(f"with an error bar, from {DRAWS} draws: {np.mean(counts):.1f} ± {np.std(counts):.1f}")
 
 
-def cells(rng: np.random.Generator) -> tuple[np.ndarray, int]:
+def draw_cells(rng: np.random.Generator) -> tuple[np.ndarray, int]:
     """Discs of different brightness on an uneven ground, some of them hardly to be seen, and how many there are."""
     ground = 0.25 + 0.03 * gaussian_filter(rng.standard_normal(SHAPE), 12) / 0.024
     rows, columns = np.indices(SHAPE)
@@ -47,7 +48,7 @@ def cells(rng: np.random.Generator) -> tuple[np.ndarray, int]:
     return gaussian_filter(image, 0.8), len(taken)
 
 
-def counted(image: np.ndarray) -> int:
+def count_cells(image: np.ndarray) -> int:
     """Bright regions that are large enough."""
     regions, _ = label(image > THRESHOLD)
     return int(np.count_nonzero(np.bincount(regions.ravel())[1:] >= SMALLEST))
