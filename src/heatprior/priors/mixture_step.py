@@ -58,7 +58,8 @@ def step_of_mixture(
     size = prior.size
     lowest, highest = max(noise.lowest, LEAST_SIGMA), max(noise.highest, LEAST_SIGMA)
     steps = int(np.ceil(np.log(highest / lowest) / LOG_SIGMA_STEP))
-    sigmas = tuple(np.geomspace(lowest, highest, steps + 1).tolist())
+    # in single precision, as the tables are: the differences of a colour have the same level but for rounding
+    sigmas = tuple(np.geomspace(lowest, highest, steps + 1).astype(np.float32).tolist())
     tables = shape_tables(prior, sigmas, negligible, noise.spectrum, compared)
     constant = np.zeros((1, 1), np.int32)
     handed_on = min(candidates or prior.step_settings.candidates, len(prior.covariances))
@@ -144,7 +145,7 @@ def _make_tables(
     )
 
 
-_of_one_level = lru_cache(maxsize=16)(_make_tables)  # the steps at all scales of an image
+_of_one_level = lru_cache(maxsize=8)(_make_tables)  # 4 MB each: the steps at all scales of a plane
 _of_maps = lru_cache(maxsize=8)(_make_tables)  # larger: a level for every 3 %, shared by the steps
 
 
