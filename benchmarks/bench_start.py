@@ -23,7 +23,7 @@ from measure import write_result
 from PIL import Image
 
 SOURCE = Path(__file__).parents[1] / "src"
-CASES = {"default": ["--sigma", "20"], "fast": ["--sigma", "20", "--quality", "fast"]}
+CASES = {"blind": [], "default": ["--sigma", "20"], "fast": ["--sigma", "20", "--quality", "fast"]}
 WORK = """
 import sys, time
 from heatprior.cli import main

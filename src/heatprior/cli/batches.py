@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from heatprior.kernels.patches import Progress
 
 SOME_FAILED = 1
-COMPILING = "heatprior: compiling once for this processor, about half a minute"
+COMPILING = "heatprior: compiling once for this processor, about ten seconds"
 
 Inputs = Annotated[
     list[Path],  # an unreadable file is reported like any other bad one

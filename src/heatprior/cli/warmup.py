@@ -17,7 +17,7 @@ EXAMPLES = {
 def warmup() -> None:
     """Compile the kernels for denoising and noise estimation, and cache them on disk.
 
-    Otherwise the first run does so, which takes half a minute. Compiled code is valid for one processor type and one
+    Otherwise the first run does so, in about ten seconds. Compiled code is valid for one processor type and one
     version of heatprior; it is kept beside the package, or in the user's cache if that is not writable.
     """
     import numpy as np

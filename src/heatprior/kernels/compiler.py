@@ -6,8 +6,6 @@ or some of their names, such as "alias,loading". Results agree to rounding; benc
 
 - `alias`: with `read`, `write`, `fetch`, LLVM's alias scopes tell that a loop does not write the table that it looks
   up in, so that its look-ups become SIMD gathers.
-- `entries`: what is never called from C, or from Python, is compiled without what it would be called by: a tenth of
-  the time.
 - `loading`: compiled code is taken from the cache without all that numba needs to compile: 0.3 s of every start.
 - The cache of compiled code on disk, invalidated whenever any kernel changes.
 - The lock around numba's compiler, for which a fork waits: a child could never take it from a thread of its parent.
@@ -32,7 +30,7 @@ from numba.extending import intrinsic
 
 from heatprior.locks import hold_during_forks
 
-TRICKS = ("alias", "entries", "loading")
+TRICKS = ("alias", "loading")
 # The tricks are machine code: where NUMBA_DISABLE_JIT leaves kernels to Python, none can be had.
 _asked = "1" if getattr(numba.config, "DISABLE_JIT", 0) else os.environ.get("HEATPRIOR_PLAIN_KERNELS", "")
 PLAIN = tuple(trick for trick in TRICKS if _asked == "1" or trick in _asked.split(","))  # tricks to do without
@@ -44,7 +42,7 @@ FOLDER = Path(__file__).parent
 def _tell_notebook() -> None:
     """Say once, in a notebook, why the first call takes so long; programs decide for themselves what they print."""
     if "ipykernel" in sys.modules:
-        print("heatprior: compiling once for this processor, about half a minute", file=sys.stderr)
+        print("heatprior: compiling once for this processor, about ten seconds", file=sys.stderr)
 
 
 _listeners: list[Callable[[], None]] = [_tell_notebook]
@@ -64,18 +62,10 @@ def kernel(function: Callable[..., Any] | None = None, *, inner: bool = False, *
         return lambda function: kernel(function, inner=inner, **options)
     if inner:
         return cast(Any, njit)(error_model="numpy", inline="always", **options)(function)
-    entries = {"no_cfunc_wrapper": True} if _can_leave_out_entries() else {}
-    dispatcher = cast(Any, njit)(nogil=True, error_model="numpy", **entries, **options)(function)
+    dispatcher = cast(Any, njit)(nogil=True, error_model="numpy", **options)(function)
     if _KernelCache is not None and _cache_folder() is not None:
         dispatcher._cache = _KernelCache(function)
     return dispatcher
-
-
-@cache
-def _can_leave_out_entries() -> bool:
-    """Whether this numba knows the options by which it leaves them out of its own functions."""
-    known = getattr(import_module("numba.core.cpu"), "CPUTargetOptions", None)
-    return "entries" not in PLAIN and hasattr(known, "no_cfunc_wrapper") and hasattr(known, "no_cpython_wrapper")
 
 
 # The cache on disk. numba's own renews the code of a function when its file changes, but not when a function that it
@@ -177,19 +167,19 @@ with suppress(ImportError, AttributeError):
 # are no bounds checks and no negative indices.
 
 
-@kernel(inline="always")
+@kernel(inner=True)
 def read_plain(array, index):
     """array[index] of a contiguous array that is written in the same loop."""
     return array[index]
 
 
-@kernel(inline="always")
+@kernel(inner=True)
 def write_plain(array, index, value):
     """array[index] = value."""
     array[index] = value
 
 
-@kernel(inline="always")
+@kernel(inner=True)
 def fetch_plain(array, index):
     """array[index] of a contiguous array that nothing in the loop writes."""
     return array[index]

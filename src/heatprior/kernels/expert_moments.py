@@ -106,7 +106,7 @@ def face(lanes, count, way):
             lanes[RATIO + i] = lanes[HALF + i] / lanes[SLOPE + i]
 
 
-@kernel(inline="always", fastmath={"contract"})
+@kernel(inner=True)
 def next_four(lanes, i, vanishing, zero):
     """The Gaussians at the next four grid points of lane i, which moves on by as many, or vanishes."""
     q = lanes[HALF + i] * lanes[HALF + i]
@@ -199,7 +199,7 @@ def _component_sums(lanes, u, s2, log_weights, weights, chains, lowest, spacing,
         lanes[SUM0 + i], lanes[SUM1 + i], lanes[SUM2 + i] = sums[0], sums[1], sums[2]
 
 
-@kernel(inline="always")
+@kernel(inner=True)
 def nearest_component(u, lowest, spacing, last):
     """Index of the grid point nearest to u, however far u is; that of NaN is 0."""
     return int(clamp((u - lowest) / spacing, 0.0, float(last)) + 0.5)
