@@ -50,7 +50,7 @@ def _step(prior: Prior, image: np.ndarray[tuple[int, ...], np.dtype[np.float32]]
 
 def measured() -> dict[str, float]:
     """Shortest CPU time of each job, in this process."""
-    times = {}
+    times: dict[str, float] = {}
     for name, job in jobs().items():
         job()
         times.setdefault("start", time.process_time())
