@@ -22,8 +22,7 @@ from threadpoolctl import threadpool_limits
 from heatprior import TrainingConfig
 from heatprior.arrays import FloatArray
 from heatprior.data.datasets import PatchSource
-from heatprior.learning.patch_training import NoisyBatch, OrthogonalAdam, match_scores
-from heatprior.learning.projections import project_orthogonal
+from heatprior.learning.patch_training import NoisyBatch, OrthogonalAdam, match_scores, project_orthogonal
 from paper.learning.ipalm import CHECK_EVERY, IPalm, Objective, PaperConfig, initial_experts
 
 SEED = 0

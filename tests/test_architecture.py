@@ -94,7 +94,7 @@ def test_imports_point_one_way(path, module, package):
         ("heatprior.kernels.expert_moments", "from heatprior.priors.experts import Experts", ["priors"]),
         ("heatprior.kernels.expert_moments", "from heatprior.files import replacing", ["files"]),
         ("heatprior.kernels.expert_moments", "from heatprior.kernels.lookup import clamp", []),
-        ("heatprior.priors.patch", "import heatprior.learning.projections as p", ["learning"]),
+        ("heatprior.priors.patch", "import heatprior.learning.patch_training as p", ["learning"]),
         ("heatprior.priors.patch", "def f():\n    from heatprior import cli", ["cli"]),
         ("heatprior.priors.patch", "from heatprior import load", ["heatprior"]),
         ("heatprior.priors.patch", "from ..restoration import denoising", ["restoration"]),

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 
 from heatprior.arrays import FloatArray
 from heatprior.kernels.threads import products_in_one_thread
-from heatprior.learning.projections import orthogonal_iterates
+from heatprior.learning.patch_training import orthogonal_iterates
 from paper.claims.bench import Bench
 from paper.claims.item import Check, Finding, Item, Picture, Settings, Table
 from paper.claims.plots import BLUE, ORANGE, panels

@@ -21,8 +21,7 @@ from heatprior.data.datasets import PatchSource
 from heatprior.data.trials import LEVELS
 from heatprior.errors import InvalidInputError
 from heatprior.kernels.threads import for_each
-from heatprior.learning.patch_training import BETA_MEAN, BETA_SQUARE, EPSILON, OrthogonalAdam, Point
-from heatprior.learning.projections import project_orthogonal
+from heatprior.learning.patch_training import BETA_MEAN, BETA_SQUARE, EPSILON, OrthogonalAdam, Point, project_orthogonal
 from heatprior.learning.training import StepByStep, check_sizes
 from heatprior.priors.experts import Experts
 from heatprior.priors.filters import FilterBank

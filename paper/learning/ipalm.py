@@ -14,8 +14,7 @@ import numpy as np
 from heatprior.arrays import FloatArray
 from heatprior.data.datasets import PatchSource
 from heatprior.errors import InvalidInputError
-from heatprior.learning.patch_training import BOTH, Loss, Point, Training, TrainingConfig
-from heatprior.learning.projections import project_orthogonal
+from heatprior.learning.patch_training import BOTH, Loss, Point, Training, TrainingConfig, project_orthogonal
 from heatprior.priors.experts import ALPHA, PAPER_COMPONENTS, Experts
 
 CHECK_EVERY = 4  # steps between two checks of the bound

@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 from scipy.linalg import helmert
 
-from heatprior.learning.patch_training import NORM_RATE, OrthogonalAdam
-from heatprior.learning.projections import polar_factor, project_orthogonal
+from heatprior.learning.patch_training import NORM_RATE, OrthogonalAdam, polar_factor, project_orthogonal
 
 COUNT, PIXELS = 5, 9
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from examples import filter_bank
-from heatprior.learning.projections import project_orthogonal
+from heatprior.learning.patch_training import project_orthogonal
 from paper.learning.ipalm import SLACK, IPalm, Objective
 
 

@@ -8,7 +8,7 @@ from scipy.linalg import helmert
 
 from examples import filter_bank
 from heatprior import FilterBank, InvalidInputError
-from heatprior.learning.projections import orthogonal_iterates, polar_factor, project_orthogonal
+from heatprior.learning.patch_training import orthogonal_iterates, polar_factor, project_orthogonal
 
 
 def paper_start(size, count=None, *, seed=0):

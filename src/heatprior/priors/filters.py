@@ -74,7 +74,7 @@ class FilterBank:
             i, j = np.unravel_index(cosines.argmax(), cosines.shape)
             raise InvalidInputError(
                 f"filters {i} and {j} are not orthogonal (cosine {cosines.max():.2g}); "
-                "project them with heatprior.learning.projections.project_orthogonal"
+                "project them with heatprior.learning.patch_training.project_orthogonal"
             )
         matrix.flags.writeable = False
         object.__setattr__(self, "matrix", matrix)
