@@ -10,7 +10,8 @@ from laws import Span
 from heatprior.priors.convolutional import ConvolutionalPrior, Tiling
 from heatprior.priors.experts import Experts
 from heatprior.priors.protocol import ImagePrior, Posterior
-from heatprior.priors.wavelet import WaveletBasis, WaveletPrior, daubechies
+from heatprior.priors.wavelet import WaveletBasis, WaveletPrior
+from paper.wavelets import daubechies
 
 
 def lopsided(count: int, components: int, *, seed: int = 0) -> Experts:

@@ -16,10 +16,11 @@ from heatprior.priors.convolutional import ConvolutionalPrior, Tiling
 from heatprior.priors.experts import Experts
 from heatprior.priors.filters import FilterBank
 from heatprior.priors.patch import PatchPrior
-from heatprior.priors.wavelet import WaveletBasis, WaveletPrior, daubechies
+from heatprior.priors.wavelet import WaveletBasis, WaveletPrior
 from paper.claims.explicit_mixture import ExplicitMixture
 from paper.claims.heat_defects import Defect, heat_defect
 from paper.claims.multiplied_out import MultipliedOut
+from paper.wavelets import daubechies
 
 SIGMAS = tuple(float(sigma) for sigma in np.geomspace(0.01, 10.0, 13))
 SIDE = 2  # pixels of the square on which the exact priors are tested

@@ -22,9 +22,10 @@ from heatprior.data.datasets import read_images, scaled_by_type
 from heatprior.data.trials import psnr, with_noise
 from heatprior.priors.bands import Bands, image_of, to_spectrum
 from heatprior.priors.convolutional import Tiling
-from heatprior.priors.wavelet import WaveletBasis, daubechies
+from heatprior.priors.wavelet import WaveletBasis
 from paper import RECORDS, bsds500
 from paper.records import write_record
+from paper.wavelets import daubechies
 
 SIDE = 128
 SHAPE = (SIDE, SIDE)

@@ -21,10 +21,11 @@ from heatprior.data.datasets import PatchSource, read_images
 from heatprior.learning.patch_training import Point
 from heatprior.priors.convolutional import ConvolutionalPrior, Tiling
 from heatprior.priors.experts import Experts
-from heatprior.priors.wavelet import WaveletBasis, WaveletPrior, daubechies
+from heatprior.priors.wavelet import WaveletBasis, WaveletPrior
 from paper import RECORDS, bsds500, prior_file
 from paper.learning.band_training import BandConfig, learn_coefficients, learn_images, start
 from paper.records import write_record
+from paper.wavelets import daubechies
 
 CROP = 64
 TILING = Tiling(scales=5, orientations=4)

@@ -8,7 +8,7 @@ from heatprior.data.datasets import PatchSource
 from heatprior.learning.patch_training import NoisyBatch, match_scores
 from heatprior.priors.convolutional import ConvolutionalPrior, Tiling
 from heatprior.priors.experts import Experts
-from heatprior.priors.wavelet import WaveletBasis, WaveletPrior, daubechies
+from heatprior.priors.wavelet import WaveletBasis, WaveletPrior
 from paper.learning.band_training import (
     LOGITS,
     NORMS,
@@ -20,6 +20,7 @@ from paper.learning.band_training import (
     learn_images,
     start,
 )
+from paper.wavelets import daubechies
 
 BANDS = {"tiling": Tiling(2, 3), "Haar": WaveletBasis(daubechies(1), 2), "split": WaveletBasis(daubechies(2), 2, 1)}
 every_kind = pytest.mark.parametrize("bands", BANDS.values(), ids=BANDS)

@@ -7,7 +7,8 @@ from whole_images import convolutional_prior, wavelet_prior
 
 from heatprior.priors.convolutional import RATE, STEPS, falling_levels, sample_langevin
 from heatprior.priors.experts import Experts
-from heatprior.priors.wavelet import WaveletBasis, WaveletPrior, daubechies
+from heatprior.priors.wavelet import WaveletBasis, WaveletPrior
+from paper.wavelets import daubechies
 
 # Two distant peaks in every band, one three times as high as the other: a law that plain dynamics would not find.
 PEAKS = Experts(np.tile(np.log([0.25, 1e-4, 1e-4, 1e-4, 0.7497]), (3, 1)), reach=1.0)

@@ -12,8 +12,9 @@ from heatprior.priors.experts import Experts
 from heatprior.priors.filters import FilterBank
 from heatprior.priors.patch import PatchPrior
 from heatprior.priors.protocol import tweedie
-from heatprior.priors.wavelet import WaveletBasis, WaveletPrior, daubechies
+from heatprior.priors.wavelet import WaveletBasis, WaveletPrior
 from paper.claims.explicit_mixture import ExplicitMixture
+from paper.wavelets import daubechies
 
 TINY = OnGrid(wavelet_prior(1, 1, components=2), (2, 2))  # three coefficients: quadrature is possible
 LARGER = {

@@ -12,7 +12,6 @@ A basis is tied to a grid of pixels. `denoise` takes the mean over all its shift
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import comb
 from typing import Any, ClassVar
 
 import numpy as np
@@ -43,24 +42,6 @@ QUARTERS = (("l", "l"), *DETAILS)
 # other responses are coefficients of the same basis shifted by some pixels, which is what cycle spinning averages over.
 
 
-def daubechies(order: int) -> FloatArray:
-    """The shortest scaling filter with `order` vanishing moments, 2·order taps; order 1 is Haar's.
-
-    |H|² = (cos²)^order P(sin²), P(x) = Σ_k C(order − 1 + k, k) x^k; of zeros z, 1/z the inner one is taken.
-    """
-    if not 1 <= order <= 8:
-        raise InvalidInputError(f"order is {order}; expected 1 to 8 (beyond, rounding spoils the zeros)")
-    taps = np.ones(1)
-    for _ in range(order):
-        taps = np.convolve(taps, [1.0, 1.0])
-    for x in np.roots([comb(order - 1 + k, k) for k in reversed(range(order))]):
-        middle = 1.0 - 2.0 * x  # (z + 1/z) / 2, since sin² = (2 − z − 1/z) / 4
-        z = middle + np.sqrt(middle**2 - 1.0 + 0j)
-        taps = np.convolve(taps, [1.0, -(z if abs(z) < 1.0 else 1.0 / z)])
-    real = np.real(taps)
-    return np.asarray(real * np.sqrt(2.0) / real.sum())
-
-
 @dataclass(frozen=True, eq=False)
 class WaveletBasis:
     """The scaling filter, the number of levels, and in how many of them, the finest, details are split once more."""
@@ -77,7 +58,7 @@ class WaveletBasis:
         errors = np.abs(np.subtract(shifted, [1.0, *[0.0] * (len(shifted) - 1)]))
         if not errors.max() < TOLERANCE or not abs(taps.sum() - np.sqrt(2.0)) < TOLERANCE:
             raise InvalidInputError(
-                f"the scaling filter is not orthonormal (off by {errors.max():.2g}); take one such as daubechies(2)"
+                f"the scaling filter is not orthonormal (off by {errors.max():.2g}); take Haar's, (1, 1) / √2, or such"
             )
         if not 1 <= self.levels <= MOST_LEVELS or not 0 <= self.splits < self.levels:
             raise InvalidInputError(
