@@ -8,6 +8,7 @@ patches.
 
 from __future__ import annotations
 
+from operator import add
 from typing import NamedTuple
 
 import numpy as np
@@ -34,12 +35,7 @@ class Statistics(NamedTuple):
 
     def plus(self, other: Statistics) -> Statistics:
         """The sums over both."""
-        return Statistics(
-            self.weights + other.weights,
-            self.moments + other.moments,
-            self.log_likelihood + other.log_likelihood,
-            self.patches + other.patches,
-        )
+        return Statistics(*map(add, self, other))
 
 
 class _Tables(NamedTuple):
@@ -79,13 +75,10 @@ def expected_statistics(
             parts = _sharpen(parts, sharpness)
         return Statistics(parts.sum(axis=0, dtype=np.float64), _moments(prior, tables, u, parts), explained, len(u))
 
-    total = None
+    total = Statistics(np.zeros(prior.log_weights.shape), np.zeros(prior.covariances.shape), 0.0, 0)
     for first in range(0, len(chunks), 16):  # few at a time: each holds K covariances
         for part in for_each(sums, chunks[first : first + 16]):
-            total = part if total is None else total.plus(part)
-    if total is None:
-        shapes, dimension, _ = prior.covariances.shape
-        return Statistics(np.zeros(prior.log_weights.shape), np.zeros((shapes, dimension, dimension)), 0.0, 0)
+            total = total.plus(part)
     spread = np.einsum("kg,kgd->kd", total.weights, tables.spread)
     axes = prior.turns.swapaxes(1, 2)
     return total._replace(moments=total.moments + (axes * spread[:, None, :]) @ prior.turns)

@@ -113,11 +113,7 @@ class Experts:
             want_log_density=want_log_density,
             want_variance=want_variance,
         )
-        return MixtureMoments(
-            flat.log_density.reshape(shape) if want_log_density else flat.log_density,
-            flat.mean.reshape(shape),
-            flat.variance.reshape(shape) if want_variance else flat.variance,
-        )
+        return MixtureMoments(*(values.reshape(shape) if values.size == u.size else values for values in flat))
 
     def log_density(self, u: FloatArray, tau: ArrayLike) -> FloatArray:
         """log psi_j(u, t), Eq. (6)."""

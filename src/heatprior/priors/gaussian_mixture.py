@@ -33,7 +33,6 @@ from heatprior.priors.schedules import OF_MIXTURES, Schedules, schedules_on
 from heatprior.scipy_subset import log_sum_exp, softmax
 from heatprior.store import PriorFile, write_prior_file
 
-KIND = "mixture"
 CHUNK_NUMBERS = 1 << 20  # that each thread has in memory at once
 LEAST_VARIANCE = 1e-12  # of a direction, over grey levels squared: less is no density
 LEAST_WEIGHT = 1e-300  # of a component: none may be exactly zero
@@ -68,7 +67,7 @@ class GaussianMixturePrior:
     ((5,), (5, 64))
     """
 
-    kind: ClassVar[str] = KIND
+    kind: ClassVar[str] = "mixture"
     covariances: FloatArray
     log_weights: FloatArray
     contrasts: FloatArray = field(default_factory=lambda: np.ones(1))
@@ -272,7 +271,7 @@ class GaussianMixturePrior:
             "log_weights": self.log_weights.astype(np.float32),
             "contrasts": self.contrasts,
         }
-        write_prior_file(Path(path), PriorFile(KIND, tensors, self.card))
+        write_prior_file(Path(path), PriorFile(self.kind, tensors, self.card))
 
     @classmethod
     def from_file(cls, contents: PriorFile) -> GaussianMixturePrior:

@@ -36,7 +36,6 @@ from heatprior.priors.schedules import Schedules, schedules_on
 from heatprior.scipy_subset import log_sum_exp, refine
 from heatprior.store import PriorFile, write_prior_file
 
-KIND = "patch"
 CHUNK = 256  # patches whose responses each thread has in memory at once
 CONTRASTS = (1.0, 1 / 16, 1 / 4, 4.0)  # the first is that of the prior itself
 CELLS, MAP_CELLS = 1024, 512  # of a table; fewer for maps, which have many tables
@@ -75,7 +74,7 @@ class PatchPrior:
     ((5,), (5, 49))
     """
 
-    kind: ClassVar[str] = KIND
+    kind: ClassVar[str] = "patch"
     filters: FilterBank
     experts: Experts
     card: Mapping[str, Any] = field(default_factory=dict)
@@ -112,12 +111,12 @@ class PatchPrior:
     def noise_likelihood(self) -> NoiseLikelihood:
         """The likelihood of a noise level: log-densities of patches of unknown contrast, by tables.
 
-        They are right to about 1e-4. A patch c·X of contrast c under noise has the density f(y / c, sigma / c)
-        / c^J, f being the prior: exact and normalised like the prior itself, since the diffusion of a scaled
-        density is the scaled diffusion. An image is a mixture of contrasts, Σ_c π_c f_c, whose weights are
-        fitted to it: without them, a smooth image seems to have less noise than it has, and a textured one
-        more. The prior does not know how frequent contrasts are; blocks of patches share theirs. Some filters
-        by themselves have an exact density too: the other experts integrate to one.
+        They are right to about 1e-4. A patch c·X of contrast c under noise has the density f(y / c, sigma / c) / c^J, f
+        being the prior: exact and normalised like the prior itself, since the diffusion of a scaled density is the
+        scaled diffusion. An image is a mixture of contrasts, Σ_c π_c f_c, whose weights are fitted to it: without them,
+        a smooth image seems to have less noise than it has, and a textured one more. The prior does not know how
+        frequent contrasts are; blocks of patches share theirs. Some filters by themselves have an exact density too:
+        the other experts integrate to one.
         """
         experts, norms = self.experts, self.filters.norms
         spread = np.sqrt(experts.weights @ experts.means**2 + experts.base_sigma**2) / norms
@@ -208,16 +207,15 @@ class PatchPrior:
         """
         filters, size = self.filters.matrix, self.filters.size
         if noise.is_constant:
-            tables = response_tables(self, float(f"{noise.lowest:.{LEVEL_DIGITS}g}"))
-            return average_changes(image, filters, tables, progress=progress, most=_longest_run(grid), grid=grid)
+            tables, levels = response_tables(self, float(f"{noise.lowest:.{LEVEL_DIGITS}g}")), None
+        else:
+            tables = tables_between(self, noise.lowest, noise.highest)
 
-        def sigmas(start: int, end: int) -> FloatArray:
-            return noise.patches(slice(start, end + size - 1), size)
+            def levels(start: int, end: int) -> FloatArray:
+                return noise.patches(slice(start, end + size - 1), size)
 
-        tables = tables_between(self, noise.lowest, noise.highest)
-        return average_changes(
-            image, filters, tables, sigmas=sigmas, progress=progress, most=_longest_run(grid), grid=grid
-        )
+        run = _longest_run(grid)
+        return average_changes(image, filters, tables, sigmas=levels, progress=progress, most=run, grid=grid)
 
     def cells(self, shape: tuple[int, int], grid: Grid = EVERY) -> Cells:
         """Bands of rows, runs of columns."""
@@ -244,7 +242,7 @@ class PatchPrior:
             "log_weights": self.experts.log_weights.astype(np.float32),
             "reach": np.array([self.experts.reach], dtype=np.float64),
         }
-        write_prior_file(Path(path), PriorFile(KIND, tensors, self.card))
+        write_prior_file(Path(path), PriorFile(self.kind, tensors, self.card))
 
     @classmethod
     def from_file(cls, contents: PriorFile) -> PatchPrior:
@@ -321,7 +319,8 @@ def response_tables(prior: PatchPrior, sigma: float) -> ResponseTables:
 def _changes(prior: PatchPrior, sigma: float, cells: int) -> FloatArray:
     """For each expert the change of a response by its posterior mean, over ‖k_j‖², where cells meet: (J, cells + 1)."""
     experts, tau = prior.experts, prior.filters.norms * sigma
-    responses = np.linspace(-1.0, 1.0, cells + 1)[:, None] * (_reach(prior) + _growth(prior) * sigma)  # (nodes, J)
+    reach, growth = _reach(prior)
+    responses = np.linspace(-1.0, 1.0, cells + 1)[:, None] * (reach + growth * sigma)  # (nodes, J)
     towards = experts.moments(responses, tau, want_log_density=False, want_variance=False).mean
     return (sigma**2 / (experts.base_sigma**2 + tau**2) * (towards - responses)).T
 
@@ -329,7 +328,7 @@ def _changes(prior: PatchPrior, sigma: float, cells: int) -> FloatArray:
 def _tables(prior: PatchPrior, by_expert: Iterable[FloatArray], lowest: float, ratio: float) -> ResponseTables:
     """Straight lines through the changes (S, cells + 1) of each expert, where cells meet; one expert at a time."""
     lines = [lines_through(_between_chord_and_curve(changes, -1)) for changes in by_expert]
-    return ResponseTables(np.stack(lines), _reach(prior), _growth(prior), lowest, ratio)
+    return ResponseTables(np.stack(lines), *_reach(prior), lowest, ratio)
 
 
 def lines_through(nodes: FloatArray) -> FloatArray:
@@ -345,11 +344,6 @@ def _between_chord_and_curve(values: FloatArray, axis: int) -> FloatArray:
     return values - np.concatenate([bend.take([0], axis), bend, bend.take([-1], axis)], axis) / 16.0
 
 
-def _reach(prior: PatchPrior) -> float:
-    """The reach of a table without noise."""
-    return prior.experts.reach + TAIL_WIDTHS * prior.experts.base_sigma
-
-
-def _growth(prior: PatchPrior) -> FloatArray:
-    """The additional reach of a table per unit of noise, (J,)."""
-    return TAIL_WIDTHS * prior.filters.norms
+def _reach(prior: PatchPrior) -> tuple[float, FloatArray]:
+    """The reach of a table without noise, and how much more it is per unit of noise, (J,)."""
+    return prior.experts.reach + TAIL_WIDTHS * prior.experts.base_sigma, TAIL_WIDTHS * prior.filters.norms

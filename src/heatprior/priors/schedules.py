@@ -135,23 +135,14 @@ def schedules_on(card: Mapping[str, Any], otherwise: Schedules = GENERAL) -> Sch
     entry = card.get(CARD_ENTRY)
     if entry is None:
         return otherwise
-    try:
-        return _from_card(entry)
-    except InvalidInputError as error:
-        raise PriorFileError(f'"{CARD_ENTRY}" of the prior\'s card: {error}') from error
-
-
-def _from_card(entry: Any) -> Schedules:
     keys = ("sigmas", "levels", "weights")
-    if not isinstance(entry, Mapping) or set(entry) - {"strides"} != set(keys):
-        raise InvalidInputError(f"expected an object with {', '.join(keys)}")
-    sigmas, levels, weights = (entry[key] for key in keys)
     try:
-        return Schedules(
-            tuple(sigmas),
-            tuple(tuple(x) for x in levels),
-            tuple(tuple(x) for x in weights),
-            tuple(entry.get("strides", ())),
-        )
-    except TypeError as error:
-        raise InvalidInputError("sigmas and strides must be lists, levels and weights lists of lists") from error
+        if not isinstance(entry, Mapping) or set(entry) - {"strides"} != set(keys):
+            raise InvalidInputError(f"expected an object with {', '.join(keys)}")
+        levels, weights = (tuple(tuple(steps) for steps in entry[key]) for key in keys[1:])
+        return Schedules(tuple(entry["sigmas"]), levels, weights, tuple(entry.get("strides", ())))
+    except InvalidInputError as error:
+        why = str(error)
+    except TypeError:
+        why = "sigmas and strides must be lists, levels and weights lists of lists"
+    raise PriorFileError(f'"{CARD_ENTRY}" of the prior\'s card: {why}')
