@@ -12,6 +12,7 @@ from math import prod
 
 from measure import write_result
 
+from heatprior.border.gaps import Window
 from heatprior.restoration.pipeline import MOST_SCALES, ONE_STEP, Pipeline
 from heatprior.zoo import load
 
@@ -30,13 +31,19 @@ def overlaps(pipeline: Pipeline, block: tuple[int, int]) -> dict[str, float]:
             wanted[axis] = slice(start, start + length)
             here = (wanted[0], wanted[1])
             ends = [
-                window[axis].stop - window[axis].start for window in (*pipeline.windows(here), pipeline.reads(here))
+                window[axis].stop - window[axis].start for window in (*windows(pipeline, here), pipeline.reads(here))
             ]
             sums = [a + b for a, b in zip(sums, ends, strict=True)] if sums else ends
         lengths.append(sums)
     areas = [prod(pair) / SIDE**2 for pair in zip(*lengths, strict=True)]
     steps = len(pipeline.scales[0].grids)
     return {"computed": round(sum(areas[:-1]) / steps, 3), "read": round(areas[-1], 3)}
+
+
+def windows(pipeline: Pipeline, wanted: Window) -> list[Window]:
+    """What is given to each step, at each scale."""
+    needs = enumerate(zip(pipeline.scales, pipeline.needs(wanted), strict=True))
+    return [w for number, (scale, need) in needs for w in scale.windows(need.fine, pipeline.merging_between(number))]
 
 
 def main() -> None:

@@ -112,8 +112,15 @@ def test_grids_of_the_card_are_those_of_the_library(sigma):
 def test_patches_on_a_grid_begin_where_those_of_the_library_do(stride, offset, length):
     grid = Grid(stride, offset % stride)
     assert starts(length, 3, grid) == grid.starts(length, 3).tolist()
-    held = averaging._patches_that_hold(length, 3, grid, torch.zeros(()))
-    assert held.tolist() == grid.patches_that_hold(length, 3).tolist()
+    counts = grid.patches_that_hold(length, 3)
+    ones = averaging.average(
+        lambda y, _: torch.ones_like(y), torch.zeros(1, length, length), torch.ones(1, 1, 1), 3, grid
+    )
+    every = averaging.sum_changes(
+        lambda y, _: torch.ones_like(y), torch.zeros(1, length, length), torch.ones(1, 1, 1), 3, grid
+    )
+    np.testing.assert_array_equal(every[0], np.multiply.outer(counts, counts))
+    np.testing.assert_array_equal(ones, np.ones((1, length, length)))
 
 
 @pytest.mark.parametrize("shape", [(28, 26), (29, 25), (61, 50)])

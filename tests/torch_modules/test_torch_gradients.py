@@ -69,7 +69,7 @@ def test_gradients_of_denoising(prior, steps):
 
 @pytest.mark.parametrize("name", ["three filters on 2×2", "two shapes at three contrasts"])
 def test_gradients_through_grids_of_patches_and_two_scales(name, monkeypatch):
-    monkeypatch.setattr("heatprior.torch.denoising.LEAST_SIDE", 1)  # small images: a Jacobian is soon large
+    monkeypatch.setattr("heatprior.restoration.pipeline.LEAST_SIDE", 1)  # small images: a Jacobian is soon large
     monkeypatch.setattr("heatprior.torch.module.MOST_SCALES", 2)
     module, _, _ = setting(SMALL[name])
     module.schedules = Schedules((1.0,), ((1.0, 0.5),), ((0.3, 0.1),), (2, 2))

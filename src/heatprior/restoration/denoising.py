@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from numbers import Real
@@ -154,11 +154,8 @@ class Plan(NamedTuple):
         """Of each plane of a group, grey levels being 0 to 1."""
         if self.profile is None:
             return self.entered.noises_of_planes(group, self.noises)
-        from heatprior.noise.levels import without_gaps  # noqa: PLC0415 (only for the noise of a camera)
-        from heatprior.noise.profiles import smooth_brightness  # noqa: PLC0415
-
         noisy = with_all_or_no_channel_missing(self.entered.channels[group.place])
-        light = smooth_brightness(without_gaps(mix_channels(noisy, self.entered.mix[0] / self.entered.full)))
+        light = _smooth_brightness(mix_channels(noisy, self.entered.mix[0] / self.entered.full))
         return [channel.on(light) for channel in self.profile.channels[group.channels.start : group.channels.stop]]
 
     def join(self, planes: NDArray[Any]) -> NDArray[Any]:
@@ -263,13 +260,7 @@ class Plan(NamedTuple):
     def _denoiser(self, prior: Prior) -> Denoiser:
         """The same for planes of any shape."""
         pipelines = self._pipelines(prior)
-
-        def denoise_planes(
-            planes: Sequence[FloatArray], noises: Sequence[Noise], progress: Progress | None = None
-        ) -> list[FloatArray]:
-            return pipelines(planes[0].shape).denoise_planes(planes, noises, progress)
-
-        return denoise_planes
+        return lambda planes, noises, progress=None: pipelines(planes[0].shape).denoise_planes(planes, noises, progress)
 
 
 @overload
@@ -492,11 +483,15 @@ def _found_counts(entered: Entered, report: NoiseReport) -> dict[Index, PoissonG
 
 def _noise_of_counts(entered: Entered, place: Index, counts: PoissonGaussian) -> Noise:
     """Of a channel, by its brightness, grey levels being 0 to 1."""
-    from heatprior.noise.levels import without_gaps  # noqa: PLC0415 (only for counts)
+    light = _smooth_brightness(np.asarray(entered.channels[place], np.float32))
+    return noise_of_levels(counts.sigma(light), entered.full, is_map=True)
+
+
+def _smooth_brightness(channel: FloatArray) -> FloatArray:
+    from heatprior.noise.levels import without_gaps  # noqa: PLC0415 (only where noise depends on brightness)
     from heatprior.noise.profiles import smooth_brightness  # noqa: PLC0415
 
-    light = smooth_brightness(without_gaps(np.asarray(entered.channels[place], np.float32)))
-    return noise_of_levels(counts.sigma(light), entered.full, is_map=True)
+    return smooth_brightness(without_gaps(channel))
 
 
 def choose_prior(quality: str, *, correlated: bool = False) -> str:

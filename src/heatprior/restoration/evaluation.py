@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatprior.arrays import FloatArray
+from heatprior.data.datasets import scaled_by_type
 from heatprior.data.trials import LEVELS, WINDOW, psnr, ssim, with_noise
 from heatprior.errors import HeatpriorError, InvalidInputError
 from heatprior.images import read_grey
@@ -103,8 +104,6 @@ def _grey(path: Path) -> NDArray[np.float32]:
     if min(image.shape) < WINDOW:
         size = f"{image.shape[0]}×{image.shape[1]}"
         raise InvalidInputError(f"{path} has {size} pixels; expected at least {WINDOW}×{WINDOW}")
-    if image.dtype.kind == "u":
-        return (image / np.iinfo(image.dtype).max).astype(np.float32)
-    if not (image.min() >= 0.0 and image.max() <= 1.0):  # NaN is refused too
+    if image.dtype.kind == "f" and not (image.min() >= 0.0 and image.max() <= 1.0):  # NaN is refused too
         raise InvalidInputError(f"{path} has values beyond 0 to 1; rescale images of floats to [0, 1]")
-    return image.astype(np.float32)
+    return scaled_by_type(image)

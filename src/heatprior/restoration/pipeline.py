@@ -78,17 +78,15 @@ class Splitting:
             return [everything((rows, columns))] * len(self.grids)
         size = max(self.prior.patch_shape, default=1)
         found: list[Window] = []
+        window = self._in_mirrored(wanted)
         for grid in reversed(self.grids):
-            if found:
-                window = (
-                    found[-1] if between is None else self._in_mirrored(between.reads(self.mirrored.read_by(found[-1])))
-                )
-            else:
-                window = self._in_mirrored(wanted)
+            if found and between is not None:
+                window = self._in_mirrored(between.reads(self.mirrored.read_by(window)))
             cells = self.prior.cells((rows, columns), grid)
             if cells is None:
                 raise InvalidInputError(NOT_LOCAL)
-            found.append((_round(window[0], cells.rows, size), _round(window[1], cells.columns, size)))
+            window = _round(window[0], cells.rows, size), _round(window[1], cells.columns, size)
+            found.append(window)
         return found[::-1]
 
     def _in_mirrored(self, window: Window) -> Window:
@@ -215,10 +213,7 @@ class Pipeline:
         schedules = self.prior.schedules if self.schedules is None else self.schedules
         margin = size - 1 if self.margin is None else self.margin
         grids = self.grids or tuple(schedules.grid(step) for step in range(schedules.steps))
-        shapes = [self.shape]
-        most = self.most_scales if self.prior.patch_shape else 1
-        while len(shapes) < most and min(half := halve_shape(shapes[-1])) >= LEAST_SIDE * size:
-            shapes.append(half)
+        shapes = shapes_of_scales(self.shape, self.most_scales if self.prior.patch_shape else 1, size)
         return tuple(
             Splitting(self.prior, shape, schedules, margin, grids, self.fillings * (shape == self.shape))
             for shape in shapes
@@ -227,15 +222,16 @@ class Pipeline:
     def _merging(self, scale: int) -> Merging:
         return Merging(self.scales[scale].shape, self.scales[scale + 1].shape)
 
-    def _merging_between(self, scale: int) -> Merging | None:
-        several = len(self.scales[scale].grids) > 1
+    def merging_between(self, scale: int) -> Merging | None:
+        """What takes part between the steps of a scale, if anything does."""
+        several = scale + 1 < len(self.scales) and len(self.scales[scale].grids) > 1
         return self._merging(scale) if several and self.prior.card.get(BETWEEN) is not None else None
 
     def needs(self, wanted: Window, guides: Sequence[Window] = ()) -> list[Needs]:
         """Of every scale; `guides` are what is wanted of their merged results besides."""
         merged, fine, looked_at = [join(wanted, guides[0]) if guides else wanted], [], []
         for number, scale in enumerate(self.scales[:-1]):
-            merging, between = self._merging(number), self._merging_between(number)
+            merging, between = self._merging(number), self.merging_between(number)
             fine.append(merging.reads(merged[-1]))
             looked_at.append(scale.guides(fine[-1], between))
             below = merging.reads_of_coarse(merged[-1])
@@ -259,16 +255,6 @@ class Pipeline:
         """What has to be read of the image for `wanted` to be right."""
         needs = self.needs(wanted)
         return (self._needs_of_brightness(needs) if self.in_colour else needs)[0].noisy
-
-    def windows(self, wanted: Window) -> list[Window]:
-        """What is given to each step, at each scale."""
-        return [
-            window
-            for number, (scale, need) in enumerate(zip(self.scales, self.needs(wanted), strict=True))
-            for window in scale.windows(
-                need.fine, self._merging_between(number) if number + 1 < len(self.scales) else None
-            )
-        ]
 
     def denoise(
         self,
@@ -335,7 +321,7 @@ class Pipeline:
             if results:  # of the next coarser scale
                 half, known, card = self.scales[number + 1].shape, needs[number + 1].merged, self.prior.card
                 last = Merging(scale.shape, half, crossover_at(crossover_table(card), noise), results[0], known)
-                between = self._merging_between(number)
+                between = self.merging_between(number)
                 if between is not None and (table := read_crossovers(card, BETWEEN)) is not None:
                     between = last._replace(crossover=crossover_at(table, noise))
             read = shift(scale.reads(need.fine, between), need.noisy)
@@ -364,6 +350,14 @@ def check_holds_a_patch(shape: tuple[int, ...], prior: Prior) -> None:
 def everything(shape: tuple[int, int]) -> Window:
     """The window that is the whole image."""
     return slice(0, shape[0]), slice(0, shape[1])
+
+
+def shapes_of_scales(shape: tuple[int, int], most: int, size: int) -> list[tuple[int, int]]:
+    """The shapes of an image and of its halves, as far as they hold enough patches of size×size pixels."""
+    shapes = [shape]
+    while len(shapes) < most and min(half := halve_shape(shapes[-1])) >= LEAST_SIDE * size:
+        shapes.append(half)
+    return shapes
 
 
 def halve_shape(shape: tuple[int, int]) -> tuple[int, int]:

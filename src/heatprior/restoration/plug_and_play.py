@@ -84,19 +84,6 @@ class RestoringStep(NamedTuple):
 Report = Callable[[RestoringStep], object]
 
 
-class _Estimate(NamedTuple):
-    """An image z, and y − A z: what it leaves unexplained."""
-
-    image: FloatArray
-    misfit: Data
-
-    def carry_on(self, last: _Estimate, momentum: float) -> _Estimate:
-        """z + momentum (z − last z). The misfit is linear, so that A need not be applied again."""
-        return _Estimate(
-            self.image + momentum * (self.image - last.image), self.misfit + momentum * (self.misfit - last.misfit)
-        )
-
-
 def noise_levels(sigma: float, undetermined: float, haste: float = 1.0) -> FloatArray:
     """The noise levels given to the prior, step by step.
 
@@ -126,7 +113,8 @@ class Restorer(NamedTuple):
         nature = examine(counted.measurement)
         if nature.is_isometry:
             image = counted.measurement.adjoint(data) / nature.norm**2
-            z, levels = self._denoise(image, level / nature.norm, progress), np.array([level / nature.norm])
+            levels, pipeline = np.array([level / nature.norm]), Pipeline(self.prior, (image.shape[0], image.shape[1]))
+            z = pipeline.denoise(image.astype(np.float32), float(levels[0]), progress=progress)  # as `hp.denoise` does
             self._tell(1, levels, z, data, counted, level)
         else:
             undetermined = undetermined_part(counted.measurement, TRUST * (level / TYPICAL) ** 2)
@@ -139,14 +127,20 @@ class Restorer(NamedTuple):
     ) -> FloatArray:
         """z after the last step."""
         measurement = counted.measurement
-        z, last = _first_estimate(measurement, data, sigma), None
+        if measurement.first_guess is not None:  # data that look like an image
+            z: FloatArray = np.asarray(measurement.first_guess(data), np.float64)
+        else:  # what explains them, as near to zero as that allows
+            nothing = np.zeros(measurement.image_shape)
+            z = draw_to_data(measurement, nothing, data, (sigma / SPREAD) ** 2, PRECISION * START)
+        last: tuple[FloatArray, Data] | None = None
         for number, level in enumerate(levels.tolist()):
             misfit = self._tell(number, levels, z, data, counted, sigma)
             if misfit is None:
                 misfit = data - measurement.forward(z)
-            now = _Estimate(z, misfit)
-            lead, last = now.carry_on(last or now, momentum), now
-            x = draw_to_data(measurement, lead.image, lead.misfit, TRUST * (sigma / level) ** 2, PRECISION * level)
+            now = (z, misfit)  # the misfit is linear in z, so that A need not be applied again to what is carried on
+            lead, left = (new + momentum * (new - old) for new, old in zip(now, last or now, strict=True))
+            last = now
+            x = draw_to_data(measurement, lead, left, TRUST * (sigma / level) ** 2, PRECISION * level)
             z = self._prior_step(x, level, number, measurement, part_of(progress, number, len(levels)))
         self._tell(len(levels), levels, z, data, counted, sigma)
         return z
@@ -170,11 +164,6 @@ class Restorer(NamedTuple):
         pipeline = Pipeline(self.prior, (height, width), ONE_STEP, margin=0, grids=(grid,))
         result = pipeline.denoise(image, level, progress=progress).astype(np.float64)
         return undo_symmetry(result, symmetry)[margin : margin + x.shape[0], margin : margin + x.shape[1]]
-
-    def _denoise(self, image: FloatArray, sigma: float, progress: Progress | None) -> FloatArray:
-        """As `hp.denoise` does."""
-        pipeline = Pipeline(self.prior, (image.shape[0], image.shape[1]))
-        return pipeline.denoise(image.astype(np.float32), sigma, progress=progress)
 
     def _tell(
         self, step: int, levels: FloatArray, z: FloatArray, data: Data, counted: Counted, sigma: float
@@ -203,14 +192,6 @@ def energy(prior: Prior, image: FloatArray, level: float) -> float:
     every = max(1, int(np.ceil(np.sqrt(height * width / MOST_PATCHES))))
     patches = values[: height * size, : width * size].reshape(height, size, width, size).swapaxes(1, 2)
     return -float(np.mean(prior.log_prob(patches[::every, ::every].reshape(-1, size**2), level))) / size**2
-
-
-def _first_estimate(measurement: Measurement, data: Data, sigma: float) -> FloatArray:
-    """The data themselves where they look like an image; else what explains them, as near to zero as that allows."""
-    if measurement.first_guess is not None:
-        return np.asarray(measurement.first_guess(data), np.float64)
-    nothing = np.zeros(measurement.image_shape)
-    return draw_to_data(measurement, nothing, data, (sigma / SPREAD) ** 2, PRECISION * START)
 
 
 class Nature(NamedTuple):

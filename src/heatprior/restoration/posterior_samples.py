@@ -9,7 +9,7 @@ then scaled to the standard errors of the denoised image, around which the draws
 from __future__ import annotations
 
 from os import PathLike
-from typing import Protocol, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,22 +19,12 @@ from heatprior.border.entry import enter
 from heatprior.border.pixels import check_one_level
 from heatprior.errors import InvalidInputError
 from heatprior.kernels.patches import Grid, average, extract
-from heatprior.priors.protocol import DiffusedPrior, ImagePrior, Posterior, Prior
+from heatprior.priors.protocol import DiffusedPrior
 from heatprior.restoration.denoising import Settings
 from heatprior.restoration.error_bars import denoise_with_error
 from heatprior.zoo import as_prior
 
 LEAST_VARIANCE = 1e-12
-
-
-class Drawable(Protocol):
-    """A prior whose posterior can be drawn from."""
-
-    def posterior(self, y: FloatArray, sigma: ArrayLike) -> Posterior:
-        """Mean and variance."""
-
-    def posterior_sample(self, y: FloatArray, sigma: ArrayLike, *, rng: np.random.Generator) -> FloatArray:
-        """A draw for each y."""
 
 
 def posterior_samples(
@@ -83,7 +73,8 @@ def posterior_samples(
     check_one_level(sigma)
     if count < 0:
         raise InvalidInputError(f"count is {count}; expected 0 or more")
-    full, model = entered.full, as_prior(prior)
+    full = entered.full
+    model: Any = as_prior(prior)
     if not hasattr(model, "posterior_sample"):
         raise InvalidInputError(
             "the prior has no posterior to draw from; take 'mixture', 'patch7' or 'wavelet-density'"
@@ -97,25 +88,23 @@ def posterior_samples(
     return np.array(drawn).reshape(count, *grey.shape) * full
 
 
-def _deviation(image: FloatArray, sigma: float, prior: Prior, rng: np.random.Generator) -> FloatArray:
+def _deviation(image: FloatArray, sigma: float, prior: Any, rng: np.random.Generator) -> FloatArray:
     """From the posterior means of patches on a grid, over its standard deviation, pixel by pixel: (H, W)."""
-    drawable, size = cast(Drawable, prior), prior.patch_shape[0]
+    size = prior.patch_shape[0]
     stride = max(1, size // 2)
     grid = Grid(stride, int(rng.integers(stride)))
     patches = extract(image, size, grid)
-    mean, variance = drawable.posterior(patches, sigma)
-    deviations = drawable.posterior_sample(patches, sigma, rng=rng) - mean
+    mean, variance = prior.posterior(patches, sigma)
+    deviations = prior.posterior_sample(patches, sigma, rng=rng) - mean
     shape = (image.shape[0], image.shape[1])
     counts = np.multiply.outer(*grid.counts(shape, size))
     total, spread = (counts * average(values, shape, size, grid) for values in (deviations, variance))
     return np.asarray(total / np.sqrt(np.maximum(spread, LEAST_VARIANCE)))
 
 
-def _of_whole_image(image: FloatArray, sigma: float, prior: Prior, rng: np.random.Generator) -> FloatArray:
+def _of_whole_image(image: FloatArray, sigma: float, prior: Any, rng: np.random.Generator) -> FloatArray:
     """An exact draw of an image that is mirrored beyond its edges, as far as the prior asks for."""
-    whole = cast(ImagePrior, prior)
-    sides = [(whole.margin, whole.margin + -(length + 2 * whole.margin) % whole.unit) for length in image.shape]
-    mirrored = np.pad(image, sides, mode="symmetric")
-    drawn = cast(Drawable, prior).posterior_sample(mirrored, sigma, rng=rng)
-    (top, _), (left, _) = sides
-    return drawn[top : top + image.shape[0], left : left + image.shape[1]]
+    before = prior.margin
+    sides = [(before, before + -(length + 2 * before) % prior.unit) for length in image.shape]
+    drawn = prior.posterior_sample(np.pad(image, sides, mode="symmetric"), sigma, rng=rng)
+    return np.asarray(drawn[before : before + image.shape[0], before : before + image.shape[1]])

@@ -23,8 +23,8 @@ WeightedChanges = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]  # (n, a or 
 
 def average(change: ChangesOfPatches, images: Tensor, sigma: Tensor, size: int, grid: Grid = EVERY) -> Tensor:
     """The mean, over the b×b patches on a grid that hold a pixel, of their changes; as `sum_changes`."""
-    counts = [_patches_that_hold(length, size, grid, images) for length in images.shape[-2:]]
-    return sum_changes(change, images, sigma, size, grid) / (counts[0][:, None] * counts[1])
+    held = sum_changes(lambda y, _: torch.ones_like(y), images[:1].detach(), sigma[:1].detach(), size, grid)
+    return sum_changes(change, images, sigma, size, grid) / held
 
 
 def average_by_weight(
@@ -121,11 +121,3 @@ def _numbers(rows: list[int], columns: list[int], width: int, device: torch.devi
     """The numbers of the patches that begin in these rows and columns, among all, `width` in a row: (n,)."""
     first = torch.tensor(rows, device=device)[:, None] * width
     return (first + torch.tensor(columns, device=device)).reshape(-1)
-
-
-def _patches_that_hold(length: int, size: int, grid: Grid, like: Tensor) -> Tensor:
-    """The number of patches that hold each of `length` pixels in a row."""
-    pixel = torch.arange(length, device=like.device)[:, None]
-    begin = torch.tensor(starts(length, size, grid), device=like.device)
-    nearest = torch.searchsorted(begin, pixel, right=True) - torch.searchsorted(begin, pixel - size, right=True)
-    return nearest[:, 0].to(like.dtype)

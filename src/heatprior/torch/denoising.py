@@ -17,7 +17,7 @@ from torch import Tensor
 from heatprior.border.pixels import COLOUR
 from heatprior.kernels.patches import EVERY
 from heatprior.priors.schedules import LEAST_SIGMA, Schedules, TableOverSigma
-from heatprior.restoration.pipeline import FARTHEST, LEAST_SIDE
+from heatprior.restoration.pipeline import FARTHEST, shapes_of_scales
 from heatprior.restoration.pyramid import (
     CROSSOVER_REACH,
     HALF,
@@ -63,7 +63,7 @@ def denoise_images(changes: Changes, x: Tensor, levels: Tensor, recipe: Recipe) 
             return noisy + changes(noisy, sigma, EVERY, *(() if guide is None else (guide,)))
         return split(changes, noisy, sigma, recipe.schedules, recipe.size - 1, between, guide)
 
-    scales = scales_of(x.shape[-2], x.shape[-1], recipe.scales, recipe.size)
+    scales = len(shapes_of_scales((x.shape[-2], x.shape[-1]), recipe.scales, recipe.size))
     crossing = partial(cross_at, recipe.crossovers)
     between_steps = None if recipe.between is None else partial(cross_at, recipe.between)
 
@@ -214,14 +214,6 @@ def _mirror(images: Tensor, places: list[range]) -> Tensor:
         phase = torch.arange(place.start, place.stop, device=images.device) % (2 * length)
         images = images.index_select(axis, torch.minimum(phase, 2 * length - 1 - phase))
     return images
-
-
-def scales_of(height: int, width: int, most: int, size: int) -> int:
-    """At how many scales the library denoises an image, if patches are size×size."""
-    scales, shorter = 1, -(-min(height, width) // 2)
-    while scales < most and shorter >= LEAST_SIDE * size:
-        scales, shorter = scales + 1, -(-shorter // 2)
-    return scales
 
 
 def _halve_noise(sigma: Tensor) -> Tensor:

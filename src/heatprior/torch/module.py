@@ -327,15 +327,13 @@ def call_library(function: Callable[[FloatArray, FloatArray], Any], y: Tensor, s
 
 def denoise_by_library(prior: Any, x: Tensor, levels: Tensor, steps: int | None) -> Tensor:
     """Images (B, C, H, W) of float32 denoised; levels (1 or B, 1 or C, 1 or H, 1 or W)."""
-    images = x.new_empty(x.shape) if x.shape[:2] not in ((1, 1), (1, 3)) else None
+    images = torch.empty_like(x)
     together = 3 if x.shape[1] == 3 else 1  # channels that are colours; the library might take a fourth for alpha
     levels = levels.expand(len(x), x.shape[1], -1, -1)
     for index in range(len(x)):
         for first in range(0, x.shape[1], together):
             channels = slice(first, first + together)
             clean = _denoise_one(prior, array_of(x[index, channels]), array_of(levels[index, channels]), steps)
-            if images is None:
-                return torch.from_numpy(clean)[None]  # it is not copied
             images[index, channels] = torch.from_numpy(clean)
     return images
 

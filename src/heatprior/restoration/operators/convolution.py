@@ -268,8 +268,8 @@ def cyclic_downsample(kernel: FloatArray, factor: int, small: tuple[int, int]) -
     # the kernel covers the pixels of a block from (factor − side) // 2 on; a convolution turns it by 180°
     centre = tuple((factor - side) // 2 + side - 1 for side in kernel.shape)
     blur = cyclic_blur(kernel, shape, centre)
-    autocorrelation = blur.forward(blur.adjoint(_impulse(shape)))[::factor, ::factor]
-    power = rfft2(autocorrelation).real
+    autocorrelation = irfft2(np.abs(transfer_function(kernel, shape, centre)) ** 2, s=shape)
+    power = rfft2(autocorrelation[::factor, ::factor]).real
 
     def forward(image: FloatArray) -> Data:
         return blur.forward(image)[::factor, ::factor]
@@ -291,9 +291,3 @@ def cyclic_downsample(kernel: FloatArray, factor: int, small: tuple[int, int]) -
     return Measurement(
         shape, small, forward, adjoint, inverse, inverse_of_data, first_guess=first_guess, is_cyclic=True
     )
-
-
-def _impulse(shape: tuple[int, int]) -> FloatArray:
-    image = np.zeros(shape)
-    image[0, 0] = 1.0
-    return image

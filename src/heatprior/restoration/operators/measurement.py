@@ -138,19 +138,21 @@ def draw_to_data(
     right = measurement.adjoint(misfit)
     if measurement.inverse is not None:
         return np.asarray(estimate + measurement.inverse(right, ratio))
-    shape, pixels = estimate.shape, estimate.size
+    shape, pixels, nearly = estimate.shape, estimate.size, measurement.nearly_inverse
 
-    def normal(values: FloatArray) -> FloatArray:
-        image = values.reshape(shape)
-        return np.asarray(measurement.adjoint(measurement.forward(image)) + ratio * image).reshape(-1)
+    def as_operator(function: Callable[[FloatArray], FloatArray]) -> LinearOperator:
+        def matvec(values: FloatArray) -> FloatArray:
+            return function(values.reshape(shape)).reshape(-1)
+
+        return LinearOperator((pixels, pixels), matvec=matvec, dtype=np.float64)
 
     change, _ = cg(
-        LinearOperator((pixels, pixels), matvec=normal, dtype=np.float64),
+        as_operator(lambda image: np.asarray(measurement.adjoint(measurement.forward(image)) + ratio * image)),
         right.reshape(-1).astype(np.float64),
         rtol=0.0,
         atol=precision * ratio * np.sqrt(pixels),
         maxiter=MOST_ROUNDS,
-        M=_preconditioner(measurement.nearly_inverse, ratio, shape),
+        M=None if nearly is None else as_operator(lambda image: nearly(image, ratio)),
     )
     return np.asarray(estimate + change.reshape(shape))
 
@@ -163,14 +165,3 @@ def undetermined_part(measurement: Measurement, ratio: float) -> float:
     image = np.random.default_rng(0).standard_normal(measurement.image_shape)
     kept = draw_to_data(measurement, image, -measurement.forward(image), ratio, PROBE_PRECISION)
     return float(np.clip(np.vdot(image, kept) / np.vdot(image, image), 0.0, 1.0))
-
-
-def _preconditioner(inverse: Inverse | None, ratio: float, shape: tuple[int, ...]) -> LinearOperator | None:
-    if inverse is None:
-        return None
-    pixels = int(np.prod(shape))
-
-    def matvec(values: FloatArray) -> FloatArray:
-        return inverse(values.reshape(shape), ratio).reshape(-1)
-
-    return LinearOperator((pixels, pixels), matvec=matvec, dtype=np.float64)
