@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from heatprior.border.gaps import Mirrored
-from heatprior.noise_value import Noise, as_noise, mixed_noise, root_mean_squares
+from heatprior.noise_value import Noise, as_noise, mix_noise, root_mean_squares
 
 LEVELS = np.random.default_rng(0).uniform(0.05, 0.2, (9, 12)).astype(np.float32)
 MAP = as_noise(LEVELS)
@@ -27,7 +27,7 @@ def test_a_constant_map_is_a_constant_and_a_varying_one_is_not():
         lambda noise: noise.change(lambda sigma: 0.5 * sigma**2, 0.005, 0.005).rows(ROWS),
         lambda noise: noise.rearrange(Mirrored((9, 12), 2).rows).rows(ROWS),
         lambda noise: noise.halve((9, 12), 0.5).rows(ROWS),
-        lambda noise: mixed_noise([noise, Noise.constant(0.2)], np.array([1.0, 0.5])).rows(ROWS),
+        lambda noise: mix_noise([noise, Noise.constant(0.2)], np.array([1.0, 0.5])).rows(ROWS),
     ],
 )
 def test_a_constant_answers_as_a_map_of_that_level(question):
@@ -44,7 +44,7 @@ def test_a_patch_has_the_root_mean_square_of_its_pixels():
 
 def test_variances_of_independent_channels_add_up():
     weights = np.array([0.5, -2.0])
-    noise = mixed_noise([MAP, Noise.constant(0.1)], weights)
+    noise = mix_noise([MAP, Noise.constant(0.1)], weights)
     np.testing.assert_allclose(noise.rows(ROWS), np.sqrt(0.25 * LEVELS[ROWS] ** 2 + 4 * 0.01), rtol=1e-6)
     assert noise.lowest == pytest.approx(np.sqrt(0.25 * LEVELS.min() ** 2 + 0.04))
 

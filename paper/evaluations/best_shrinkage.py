@@ -18,7 +18,7 @@ import numpy as np
 
 from heatprior import denoise
 from heatprior.arrays import FloatArray
-from heatprior.data.datasets import read_images, scaled_by_type
+from heatprior.data.datasets import read_images, scale_by_type
 from heatprior.data.trials import psnr, with_noise
 from heatprior.priors.bands import Bands, image_of, to_spectrum
 from heatprior.priors.convolutional import Tiling
@@ -62,7 +62,7 @@ def crops(files: Sequence[Path]) -> list[FloatArray]:
     rng, found = np.random.default_rng(SEED), []
     for image in read_images(files, SIDE).images:
         row, column = (int(rng.integers(length - SIDE + 1)) for length in image.shape)
-        found.append(scaled_by_type(image[row : row + SIDE, column : column + SIDE]))
+        found.append(scale_by_type(image[row : row + SIDE, column : column + SIDE]))
     return found
 
 

@@ -25,7 +25,7 @@ def format_level(value: float) -> str:
 
 
 def format_full_scale(value: float) -> str:
-    """255, 65535 or 1: without digits that say nothing."""
+    """Format a full scale such as 255, 65535 or 1, without digits that say nothing."""
     return f"{value:.3g}" if value < 1000 else f"{value:.0f}"
 
 

@@ -40,7 +40,7 @@ class Noise:
 
     @classmethod
     def constant(cls, sigma: float, spectrum: NoiseSpectrum | None = None) -> Noise:
-        """The same level everywhere."""
+        """Noise of the same level everywhere."""
         return cls(None, sigma, sigma, spectrum)
 
     @property
@@ -96,7 +96,7 @@ def as_noise(sigma: float | FloatArray | Noise) -> Noise:
     return Noise.constant(sigma.lowest, sigma.spectrum) if sigma.highest <= sigma.lowest * SAME_LEVEL else sigma
 
 
-def mixed_noise(noises: Sequence[Noise], weights: FloatArray) -> Noise:
+def mix_noise(noises: Sequence[Noise], weights: FloatArray) -> Noise:
     """The noise of Σ_c weights_c x_c of independent channels: sqrt(Σ_c weights_c² sigma_c²)."""
 
     def together(levels: Sequence[FloatArray | float]) -> FloatArray:
@@ -110,7 +110,7 @@ def mixed_noise(noises: Sequence[Noise], weights: FloatArray) -> Noise:
 
 
 def root_mean_squares(levels: FloatArray, size: int) -> FloatArray:
-    """Of a map over every patch: (H, W) → (H − b + 1, W − b + 1)."""
+    """Root mean squares of a map over every patch: (H, W) → (H − b + 1, W − b + 1)."""
     squares = np.square(levels, dtype=np.float32)
     height, width = (length - size + 1 for length in squares.shape)
     columns = sum(squares[i : i + height] for i in range(1, size)) + squares[:height]
@@ -141,12 +141,12 @@ class NoiseSpectrum:
 
     @classmethod
     def white(cls) -> NoiseSpectrum:
-        """The same power at every frequency."""
+        """The spectrum of white noise: the same power at every frequency."""
         return cls(np.ones((32, 32)))
 
     @property
     def side(self) -> int:
-        """P."""
+        """P, the number of frequencies along each side."""
         return len(self.power)
 
     @cached_property

@@ -36,7 +36,7 @@ PRESETS = {
 
 
 def find_preset(quality: str) -> Preset:
-    """The preset of this name."""
+    """Find the preset of this name."""
     if not isinstance(quality, str) or quality not in PRESETS:
         raise InvalidInputError(f"quality is {quality!r}; expected {', '.join(map(repr, PRESETS))}")
     return PRESETS[quality]

@@ -24,7 +24,7 @@ Axes = int | tuple[int, ...] | None
 
 
 def log_sum_exp(logarithms: FloatArray, axis: Axes = None) -> FloatArray:
-    """log Σ exp(x) along `axis`; −∞ where all are."""
+    """Compute log Σ exp(x) along `axis`; −∞ where all are."""
     largest = _largest(logarithms, axis)
     with np.errstate(divide="ignore"):
         sums = np.log(np.sum(np.exp(logarithms - largest), axis=axis, keepdims=True)) + largest
@@ -32,14 +32,14 @@ def log_sum_exp(logarithms: FloatArray, axis: Axes = None) -> FloatArray:
 
 
 def softmax(logarithms: FloatArray, axis: Axes = None) -> FloatArray:
-    """exp(x) / Σ exp(x) along `axis`."""
+    """Compute exp(x) / Σ exp(x) along `axis`."""
     parts = np.exp(logarithms - _largest(logarithms, axis))
     parts /= parts.sum(axis=axis, keepdims=True)
     return np.asarray(parts)
 
 
 def log_softmax(logarithms: FloatArray, axis: Axes = None) -> FloatArray:
-    """x − log Σ exp(x) along `axis`."""
+    """Compute x − log Σ exp(x) along `axis`."""
     shifted = logarithms - _largest(logarithms, axis)
     return np.asarray(shifted - np.log(np.sum(np.exp(shifted), axis=axis, keepdims=True)))
 
@@ -87,7 +87,7 @@ def _matrix(count: int, parts: int) -> FloatArray:
 
 
 def extension(name: str) -> ModuleType:
-    """The extension module `name` of scipy."""
+    """Import the extension module `name` of scipy."""
     if name not in sys.modules:
         top, *inner, _ = name.split(".")
         spec = PathFinder.find_spec(name, [str(Path(folder, *inner)) for folder in import_module(top).__path__])

@@ -7,7 +7,7 @@ from scipy.stats import chisquare
 from synthetic import folder_of_images
 
 from heatprior import InvalidInputError
-from heatprior.data.datasets import PatchSource, folder_files, read_images, scaled_by_type
+from heatprior.data.datasets import PatchSource, folder_files, read_images, scale_by_type
 
 
 def numbered_images():
@@ -89,7 +89,7 @@ def test_images_of_one_kind_stay_as_they_are():
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_images_in_unit_range_lie_between_zero_and_one(kind):
-    image = scaled_by_type(KINDS[kind])
+    image = scale_by_type(KINDS[kind])
     assert image.dtype == np.float32
     np.testing.assert_allclose(image, GREY / 255, rtol=0, atol=6e-8)
 

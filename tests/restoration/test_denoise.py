@@ -8,7 +8,7 @@ from skimage.data import astronaut, camera
 import heatprior as hp
 from heatprior.border.gaps import fill_missing
 from heatprior.border.pixels import COLOUR, mix_channels
-from heatprior.noise_value import as_noise, mixed_noise
+from heatprior.noise_value import as_noise, mix_noise
 
 GREY = camera()[100:160, 200:270]
 RGB = astronaut()[20:80, 180:250]
@@ -118,11 +118,9 @@ def test_the_mix_of_colours_keeps_noise_white():
     draws = np.random.default_rng(0).standard_normal((3, 100_000)) * np.array([0.1, 0.2, 0.3])[:, None]
     for row in COLOUR:
         spread = mix_channels([np.float32(draw) for draw in draws], row).std()
-        assert mixed_noise([as_noise(sigma) for sigma in (0.1, 0.2, 0.3)], row).lowest == pytest.approx(
-            spread, rel=0.01
-        )
+        assert mix_noise([as_noise(sigma) for sigma in (0.1, 0.2, 0.3)], row).lowest == pytest.approx(spread, rel=0.01)
         assert (
-            mixed_noise([as_noise(sigma) for sigma in (0.3, 0.2, 0.1)], row).lowest == pytest.approx(spread, rel=0.01)
+            mix_noise([as_noise(sigma) for sigma in (0.3, 0.2, 0.1)], row).lowest == pytest.approx(spread, rel=0.01)
             or row[0] != row[2]
         )
 

@@ -49,7 +49,7 @@ class FrameNoise:
 
     @property
     def levels(self) -> FloatArray:
-        """Of each channel one number, the average level, in the units of the image."""
+        """The average level of each channel, in the units of the image."""
         found = [np.sqrt(np.mean(np.square(channel.sigma))) for channel in self.report.channels]
         return np.array(found) * self.report.white
 
@@ -104,7 +104,7 @@ class OpenedPicture:
 
     @property
     def frame_shape(self) -> tuple[int, ...]:
-        """(H, W), or (H, W, 3)."""
+        """The shape of a frame: (H, W), or (H, W, 3)."""
         return self.values.shape[-3:] if self.image.colour else self.values.shape[-2:]
 
     @property
@@ -121,7 +121,7 @@ class OpenedPicture:
 
     @property
     def channel_axis(self) -> int | None:
-        """Of a frame."""
+        """The axis of channels of a frame."""
         return -1 if self.image.colour else None
 
     def ends(self, number: int) -> tuple[float, float]:
@@ -152,13 +152,13 @@ class OpenedPicture:
         return shape[len(shape) - len(self.frame_shape) :]
 
     def result(self, name: str) -> Result:
-        """One of its results."""
+        """Return the result of this name."""
         if name not in self.results:
             raise InvalidInputError(NO_RESULT)
         return self.results[name]
 
     def add(self, pixels: NDArray[Any], like: ImageFile, error: FloatArray | None = None) -> str:
-        """Keep a result, on the disk; older ones but the last go."""
+        """Keep a result on the disk, and remove all older ones but the last."""
         with self._lock:
             self._made += 1
             name = f"r{self._made}"
@@ -259,7 +259,7 @@ def quantise(pixels: NDArray[Any], black: float, white: float) -> NDArray[np.uin
 
 
 def colourise(levels: FloatArray, low: float, high: float) -> NDArray[np.uint8]:
-    """A map (H, W) as colours from dark (`low`) to light (`high`)."""
+    """Show a map (H, W) in colours from dark (`low`) to light (`high`)."""
     from matplotlib import colormaps  # noqa: PLC0415 (slow to import, and only wanted for maps)
 
     return np.ascontiguousarray(colormaps[LEVEL_COLOURS](quantise(levels, low, high), bytes=True)[..., :3])

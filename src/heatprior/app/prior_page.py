@@ -33,19 +33,19 @@ GREEN = 1
 
 @lru_cache(maxsize=4)
 def load_shown(name: str) -> PatchPrior:
-    """One of the shipped priors that have filters; nothing else is read."""
+    """Load one of the shipped priors that have filters; nothing else is read."""
     if name not in SHOWN:
         raise InvalidInputError(f"{name[:40]!r} is not shown here; choose {', '.join(SHOWN)}")
     return cast("PatchPrior", load(name))
 
 
 def parse_sigma(text: str) -> float:
-    """A noise level, full scale being 1."""
+    """Parse a noise level, full scale being 1."""
     return within({"sigma": text}, "sigma", 0.0, LARGEST_SIGMA, 0.0)
 
 
 def describe_filters(name: str) -> dict[str, Any]:
-    """Filters by rising norm, their norms, and what the prior is."""
+    """Describe a prior: its filters by rising norm, their norms, and its facts."""
     prior = load_shown(name)
     order = _order(prior)
     facts = prior.facts()
@@ -60,7 +60,7 @@ def describe_filters(name: str) -> dict[str, Any]:
 
 
 def potentials(name: str, sigma: float) -> dict[str, Any]:
-    """−log psi_j over the responses, of every filter shown: (filters, points)."""
+    """Compute −log psi_j over the responses of every filter shown: (filters, points)."""
     prior = load_shown(name)
     responses = np.linspace(-prior.experts.reach, prior.experts.reach, POINTS)
     values = -_log_densities(prior, responses, sigma)[:, _order(prior)]
@@ -135,7 +135,7 @@ def _peak(places: FloatArray, values: FloatArray, best: int) -> float:
 
 
 def _log_densities(prior: PatchPrior, responses: FloatArray, sigma: float) -> FloatArray:
-    """(responses, J)."""
+    """Compute log psi_j of every filter at these responses: (responses, J)."""
     grid = np.repeat(responses[:, None], prior.filters.count, axis=1)
     return prior.experts.log_density(grid, sigma * prior.filters.norms)
 

@@ -52,23 +52,23 @@ class ServerState(NamedTuple):
 
 
 def state_of(request: Request) -> ServerState:
-    """What all answers share."""
+    """Return what all answers share."""
     shared: ServerState = request.app.state.shared
     return shared
 
 
 def tab_of(request: Request) -> Tab:
-    """The tab that asks."""
+    """Return the tab that asks."""
     return state_of(request).tabs.find(request.path_params["tab"])
 
 
 def picture_of(request: Request) -> OpenedPicture:
-    """The picture that it asks about."""
+    """Return the picture that the tab asks about."""
     return tab_of(request).picture(request.path_params["picture"])
 
 
 def parse_integer(value: Any, name: str) -> int:
-    """A whole number from a request."""
+    """Parse a whole number from a request."""
     try:
         return int(value)
     except (TypeError, ValueError, OverflowError):
@@ -76,7 +76,7 @@ def parse_integer(value: Any, name: str) -> int:
 
 
 def _parse_frame(picture: OpenedPicture, asked: Mapping[str, Any]) -> int:
-    """The number of one of the frames of a picture."""
+    """Parse the number of a frame; one beyond the ends is the nearest."""
     return min(max(parse_integer(asked.get("frame", 0), "frame"), 0), picture.frames - 1)
 
 
@@ -94,7 +94,7 @@ async def receive(request: Request, largest: int, too_large: str) -> AsyncIterat
 
 
 async def read_settings(request: Request) -> dict[str, Any]:
-    """What a request says in JSON: names and their values."""
+    """Read the names and values that a request has as JSON."""
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
         raise InvalidInputError("the request is not of the type application/json; reload the page")
     too_large = f"the request has more than {MOST_WORDS} bytes of JSON; reload the page"
@@ -236,7 +236,7 @@ async def put_mask(request: Request) -> Response:
 
 
 async def get_job(request: Request) -> Response:
-    """The status of a job; waits a little for a change if asked to."""
+    """Answer with the status of a job, after a wait for a change if one is asked for."""
     job = tab_of(request).job(request.path_params["job"])
     wait, seen = parse_integer(request.query_params.get("wait", "0"), "wait"), request.query_params.get("seen", "")
     for _ in range(int(min(wait, LONGEST_WAIT) / 0.1)):
@@ -345,12 +345,12 @@ def _pack(folder: Path, path: Path) -> None:
 
 
 async def list_priors(_: Request) -> Response:
-    """Names of the priors that can be shown."""
+    """Name the priors that can be shown."""
     return JSONResponse({"names": SHOWN})
 
 
 def describe_prior(request: Request) -> Response:
-    """Filters and facts of a prior."""
+    """Describe a prior by its filters and facts."""
     return JSONResponse(describe_filters(request.path_params["name"]))
 
 
@@ -368,7 +368,7 @@ def show_prior(request: Request) -> Response:
 
 
 async def show_likelihood(request: Request) -> Response:
-    """The likelihood of a picture over the noise level."""
+    """Compute the likelihood of a picture over the noise level."""
     state, tab, picture, asked = state_of(request), tab_of(request), picture_of(request), request.query_params
     name, frame = asked.get("prior", "patch7"), _parse_frame(picture, asked)
     found = await state.looks.run(f"{tab.number} likelihood", lambda _: likelihood(name, picture, frame))

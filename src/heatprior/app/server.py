@@ -101,7 +101,7 @@ def serve(host: str, port: int, largest: int, ready: Callable[[str], None]) -> N
 
 
 def _open_socket(host: str, port: int) -> socket.socket:
-    """A socket at the address; at a free port if that is 0."""
+    """Open a socket at the address; at a free port if that is 0."""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         listening = socket.socket(family, kind, protocol)
@@ -120,7 +120,7 @@ async def _answer_page(_: Request) -> Response:
 
 
 async def _answer_error(_: Request, error: Exception) -> Response:
-    """What failed, in one line; an internal error goes to the terminal too."""
+    """Say in one line what failed; an internal error goes to the terminal too."""
     match error:
         case SupersededError():
             return Response(status_code=204)
@@ -138,7 +138,7 @@ async def _answer_error(_: Request, error: Exception) -> Response:
 
 
 def host_names(host: str, port: int) -> frozenset[str]:
-    """What the Host of an honest request may be."""
+    """List what the Host of an honest request may be."""
     names = {"127.0.0.1", "localhost", "[::1]"}
     if not is_loopback(host):
         names |= {f"[{host}]" if ":" in host else host}
@@ -191,7 +191,7 @@ class Guard:
         await answer(scope, receive, protected)
 
     def refusal(self, scope: Scope) -> str | None:
-        """Why a request is not answered."""
+        """Say why a request is refused; None if it is not."""
         headers = Headers(scope=scope)
         if headers.getlist("host") != [host := headers.get("host", "")] or host.lower() not in self._names:
             return "the request was sent to another name than this server has; open the URL that heatprior app printed"

@@ -79,7 +79,7 @@ class Tab:
         shutil.rmtree(self.folder / number, ignore_errors=True)
 
     def picture(self, number: str) -> OpenedPicture:
-        """One of its pictures."""
+        """Return the picture of this number."""
         if number not in self.pictures:
             raise GoneError("this picture is no longer open; open it again")
         return self.pictures[number]
@@ -98,7 +98,7 @@ class Tab:
             work(*arguments)
 
     def job(self, number: str) -> LongJob:
-        """One of its jobs."""
+        """Return the job of this number."""
         if number not in self.jobs:
             raise GoneError("there is no such job any more; start it again")
         return self.jobs[number]
@@ -123,7 +123,7 @@ class Tabs:
         self._tabs: dict[str, Tab] = {}
 
     def open(self) -> Tab:
-        """A new one; those of which nothing was heard for long are closed."""
+        """Open a new page; pages that have been silent for long are closed."""
         for silent in [tab for tab in list(self._tabs.values()) if time.monotonic() - tab.heard > SILENCE]:
             self.close(silent.number)
         with self._lock:
@@ -134,7 +134,7 @@ class Tabs:
         return tab
 
     def find(self, number: str) -> Tab:
-        """The page of this number, which has just said something."""
+        """Return the page of this number, and note that it has just been heard."""
         tab = self._tabs.get(number)
         if tab is None:
             raise GoneError(CLOSED)
@@ -142,21 +142,21 @@ class Tabs:
         return tab
 
     def close(self, number: str) -> None:
-        """Close one."""
+        """Close the page of this number."""
         with self._lock:
             tab = self._tabs.pop(number, None)
         if tab is not None:
             tab.close()
 
     def close_all(self) -> None:
-        """The server ends."""
+        """Close all pages, as the server ends."""
         for number in list(self._tabs):
             self.close(number)
 
 
 @contextmanager
 def scratch_folder(parent: Path | None = None) -> Iterator[Path]:
-    """A folder that only this user can read, and that goes when the block ends."""
+    """Make a folder that only this user can read, and remove it when the block ends."""
     place = Path(tempfile.gettempdir()) if parent is None else parent
     sweep(place)
     folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=place))

@@ -80,7 +80,7 @@ def render(picture: OpenedPicture, wanted: ViewRequest, pace: Pace, is_old: Call
 
 
 def is_quick_look(wanted: ViewRequest) -> bool:
-    """Whether the view must be computed first."""
+    """Whether a view has to be denoised before it can be shown."""
     return wanted.result is None and wanted.layer in ("denoised", "difference")
 
 
@@ -142,7 +142,7 @@ class Pace:
         return step
 
     def learn(self, values: int, seconds: float) -> None:
-        """Take a look that was had into account; very small ones tell nothing."""
+        """Learn from how long a look took; very small ones tell nothing."""
         if values > 10_000:
             self._cost = MEMORY * self._cost + (1.0 - MEMORY) * seconds / (values + self._set_up)
 
@@ -164,7 +164,7 @@ def look_quickly(
 
 
 def guess_noise(picture: OpenedPicture, number: int, kind: str) -> FrameNoise:
-    """A first estimate, from the middle of a frame."""
+    """Estimate the noise of a frame at first, from its middle."""
     frame = picture.frame(number)
     top, left = (max(0, (side - PART) // 2) for side in frame.shape[:2])
     part = frame[top : top + PART, left : left + PART]

@@ -66,7 +66,7 @@ class Choice:
         return {"quality": self.quality, "strength": self.strength, "noise": self.noise}
 
     def command(self, name: str, target: str) -> str:
-        """The line that does the same in a shell."""
+        """Return the command line that does the same."""
         noise = ["--sigma", repr(self.sigma * self.strength)] if self.sigma is not None else []
         kind = ["--noise", self.noise] if self.noise != "auto" else []
         if self.sigma is None and self.strength != 1.0:
@@ -103,7 +103,7 @@ class Choice:
 
 
 def parse_number(values: Mapping[str, Any], name: str) -> float | None:
-    """A number from what a page sent; None if it sent none."""
+    """Parse a number that the page sent; None if it sent none."""
     value = values.get(name)
     if value in (None, ""):
         return None
@@ -155,7 +155,7 @@ class Restoration:
         return restore(values, operator, self.sigma, **known)
 
     def command(self, name: str) -> str:
-        """The line that does the same in a shell."""
+        """Return the command line that does the same."""
         gaussian, motion = ["--gaussian", f"{self.width:g}"], ["--motion", f"{self.length:g},{self.degrees:g}"]
         sigma = [] if self.sigma is None else ["--sigma", repr(self.sigma)]
         options = {
@@ -166,7 +166,7 @@ class Restoration:
         return shlex.join(["heatprior", self.task, name, "-o", self.target(name), *options[self.task], *sigma])
 
     def target(self, name: str) -> str:
-        """photo.png → photo-sharpened.png."""
+        """Name the result: photo.png → photo-sharpened.png."""
         return name_result(name, DONE[self.task])
 
     def margin(self, step: int) -> int:
@@ -174,7 +174,7 @@ class Restoration:
         return REACH + math.ceil((3.0 * self.width if self.blur == "gaussian" else self.length) / step)
 
     def look(self, noisy: FloatArray, region: Region, noise: FrameNoise, *, colour: bool, done: Progress) -> FloatArray:
-        """A reduced region of a frame deblurred quickly."""
+        """Deblur a reduced region of a frame quickly."""
         if self.task != "deblur":
             raise InvalidInputError("there is no quick look at this; do the whole picture")
         white, step = noise.report.white, region.step
@@ -237,7 +237,7 @@ def denoise_picture(picture: OpenedPicture, choice: Choice, progress: Progress) 
 
 
 def restore_picture(picture: OpenedPicture, wanted: Restoration, progress: Progress) -> dict[str, Any]:
-    """All frames, exactly as `heatprior deblur`, `inpaint` or `upscale` does it."""
+    """Restore all frames, exactly as `heatprior deblur`, `inpaint` or `upscale` does."""
     start = time.perf_counter()
     pixels = wanted.run(picture.values, picture.image, picture.path.parent / f".{MASK}", progress)
     return {

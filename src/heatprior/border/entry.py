@@ -30,7 +30,7 @@ from heatprior.border.pixels import (
 )
 from heatprior.border.scale import full_scale
 from heatprior.errors import InvalidInputError
-from heatprior.noise_value import Noise, as_noise, mixed_noise
+from heatprior.noise_value import Noise, as_noise, mix_noise
 
 ROWS_AT_ONCE = 64  # that are converted to the type of the result at a time
 
@@ -46,7 +46,7 @@ class Group(NamedTuple):
 
     @property
     def place(self) -> tuple[Any, ...]:
-        """Among the channels (..., C, H, W)."""
+        """The index of the group among the channels (..., C, H, W)."""
         return (*self.image, slice(self.channels.start, self.channels.stop))
 
 
@@ -66,12 +66,12 @@ class Entered(NamedTuple):
 
     @property
     def channels(self) -> NDArray[Any]:
-        """(..., C, H, W), a view."""
+        """A view of the pixels as channels (..., C, H, W)."""
         return as_channels(self.pixels, self.channel_axis)
 
     @property
     def colours(self) -> int:
-        """Channels without transparency."""
+        """The number of channels, transparency not counted."""
         return int(self.channels.shape[-3]) - self.has_alpha
 
     @property
@@ -80,7 +80,7 @@ class Entered(NamedTuple):
         return COLOUR if self.channel_axis is not None and self.colours == len(COLOUR) else ALONE
 
     def groups(self) -> Iterator[Group]:
-        """All that belongs together, image by image."""
+        """Yield the groups of all images, image by image."""
         step = len(self.mix)
         for image in np.ndindex(self.channels.shape[:-3]):
             for first in range(0, self.colours, step):
@@ -94,7 +94,7 @@ class Entered(NamedTuple):
     def noises_of_planes(self, group: Group, noises: Noises) -> list[Noise]:
         """The noise of each plane of a group, from that of each channel."""
         own = [noises[*group.image, c] for c in group.channels]
-        return [as_noise(mixed_noise(own, weights)) if len(own) > 1 else own[0] for weights in self.mix]
+        return [as_noise(mix_noise(own, weights)) if len(own) > 1 else own[0] for weights in self.mix]
 
     def noises(self, sigma: ArrayLike) -> dict[Index, Noise]:
         """The noise of each channel, by levels in the units of the image: a number, one per channel, or a map."""
@@ -198,7 +198,7 @@ def turn_volume(
 
 
 def check_not_colours(pixels: NDArray[Any], channel_axis: ChannelAxis) -> None:
-    """Refuse what looks like colours, if nothing is said of them."""
+    """Refuse what looks like colours if no channel axis was given."""
     if channel_axis is None and pixels.ndim > 2 and pixels.shape[-1] in (3, 4):
         raise InvalidInputError(
             f"the image has shape {pixels.shape}, as colours have; give channel_axis=-1, or () if it has none"
@@ -217,11 +217,11 @@ def noise_of_levels(values: FloatArray, full: float, *, is_map: bool, ends: tupl
 
 
 def as_type(values: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Values for pixels of a type: rounded and clipped if these are integers of another."""
+    """Convert values to a type of pixels: rounded and clipped if it is another and integers."""
     return values if dtype.kind == "f" or values.dtype == dtype else np.clip(np.rint(values), *integer_limits(dtype))
 
 
 def resize(values: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
-    """Values (..., H, W) at another size: those of the nearest pixel."""
+    """Resize values (..., H, W): each becomes that of the nearest pixel."""
     rows, columns = (np.arange(length) * old // length for length, old in zip(shape, values.shape[-2:], strict=True))
     return values if values.shape[-2:] == tuple(shape) else values[..., rows[:, None], columns]

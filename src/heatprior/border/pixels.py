@@ -194,7 +194,7 @@ def _extremes(pixels: NDArray[Any]) -> tuple[float, float]:
 
 
 def check_white(white: float, pixels: NDArray[Any]) -> float:
-    """Full scale as it was given, unless it cannot be."""
+    """Refuse a full scale that cannot be that of the image."""
     if not (isinstance(white, int | float | np.integer | np.floating) and LEAST_WHITE < white <= sys.float_info.max):
         raise InvalidInputError(f"white is {white!r:.40}; expected the positive value that stands for full scale")
     low, high = _extremes(pixels)
@@ -222,12 +222,12 @@ def type_white(pixels: NDArray[Any]) -> float:
 
 
 def axis_or_none(channel_axis: ChannelAxis) -> int | None:
-    """The axis, None if there is none for sure, too."""
+    """The axis, or None if there is none, be it by default or for sure, ()."""
     return None if isinstance(channel_axis, tuple) and not channel_axis else channel_axis
 
 
 def as_channels(pixels: NDArray[Any], channel_axis: ChannelAxis) -> NDArray[Any]:
-    """A view (..., channels, H, W)."""
+    """View an image as channels (..., C, H, W)."""
     if (channel_axis := axis_or_none(channel_axis)) is None:
         return pixels[..., None, :, :]
     if not isinstance(channel_axis, int | np.integer) or not -pixels.ndim <= channel_axis < pixels.ndim:
@@ -264,7 +264,7 @@ def is_transparency(values: NDArray[Any]) -> bool:
 
 
 def in_unit_range(pixels: NDArray[Any], white: float) -> FloatArray:
-    """Grey levels from 0 to 1, in float32."""
+    """Scale pixels to grey levels from 0 to 1, in float32."""
     return np.asarray(np.multiply(pixels, 1.0 / white, dtype=enough_for(1.0 / white)), np.float32)
 
 

@@ -164,7 +164,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _complete(argument: str, following: str) -> str:
-    """An option that may stand alone with the value that it then has."""
+    """Give an option that may stand alone the value that it then has."""
     return "--volume=any" if argument == "--volume" and following not in ("z", "t") else argument
 
 

@@ -119,7 +119,7 @@ def evaluate(
 
 
 def _full_scale(files: Sequence[Path]) -> float:
-    """Of the type of the first file that can be read."""
+    """Full scale of the type of the first file that can be read."""
     import numpy as np
 
     from heatprior.errors import HeatpriorError

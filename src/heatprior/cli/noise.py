@@ -142,7 +142,7 @@ def summarise(channel: ChannelNoise, white: float) -> dict[str, Any]:
 
 
 def _draw(image: ImageFile, report: NoiseReport, path: Path) -> None:
-    """The image, or the middle one of a stack, beside its noise map."""
+    """Draw the image, or the middle one of a stack, beside its noise map."""
     from heatprior.noise.estimation import noise_levels_of
     from heatprior.pictures.figures import Panel, contrast, draw_side_by_side
 

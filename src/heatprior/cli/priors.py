@@ -140,7 +140,7 @@ def sample(
 
 
 def _shape(size: str) -> tuple[int, int]:
-    """Height and width of what a text such as 128x96, width and height, names."""
+    """Parse a width and height such as 128x96; returns (height, width)."""
     sides = size.lower().split("x")
     if len(sides) != 2 or not all(
         side.isascii() and side.isdigit() and 1 <= int(side) <= LARGEST_SIDE for side in sides

@@ -109,7 +109,7 @@ def _restore(job: batches.Job, progress: Progress, *, task: Task, request: Reque
 
 
 def _draw(image: ImageFile, pixels: NDArray[Any], factor: int, path: Path) -> None:
-    """Before and after; of a stack, the image in its middle."""
+    """Draw the image before and after; of a stack, the middle one."""
     from heatprior.pictures.figures import Panel, contrast, draw_side_by_side
 
     middle = image.middle
@@ -141,7 +141,7 @@ def deblur(
 
 
 def _point_spread(kernel: str | None, gaussian: float | None, motion: str | None) -> FloatArray:
-    """The one blur that was given, of sum one."""
+    """Read the one blur that was given, and scale it to the sum one."""
     import numpy as np
 
     from heatprior.images import read_grey

@@ -178,7 +178,7 @@ def show_steps(steps: int) -> Iterator[Callable[[StepReport | LogEntry], None]]:
 
 
 def draw_run(session: Session) -> None:
-    """How the training went, and the prior so far, into the run folder."""
+    """Draw the log of the training and the prior so far into the run folder."""
     from heatprior.pictures.figures import draw_log
 
     folder, training = session.run.folder, session.loop.training
@@ -189,7 +189,7 @@ def draw_run(session: Session) -> None:
 
 
 def report_skipped(skipped: Sequence[str]) -> None:
-    """Files that could not be used, the first few by name."""
+    """Print which files could not be used, the first few by name."""
     for reason in skipped[:MOST_SKIPPED_SHOWN]:
         typer.echo(f"skipped: {reason}", err=True)
     if len(skipped) > MOST_SKIPPED_SHOWN:

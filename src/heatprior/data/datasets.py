@@ -27,7 +27,7 @@ class ImageSet(NamedTuple):
 
 
 def folder_files(folder: Path) -> list[Path]:
-    """The image files in `folder` and below, sorted; at least one."""
+    """List the image files in `folder` and below, sorted; there must be at least one."""
     if not folder.is_dir():
         what = "is a file" if folder.exists() else "does not exist"
         raise InvalidInputError(f"{folder} {what}; give a folder with images ({', '.join(SUFFIXES)})")
@@ -126,8 +126,8 @@ class PatchSource:
         return patches
 
 
-def scaled_by_type(image: NDArray[Any]) -> NDArray[np.float32]:
-    """An image of uint8, uint16 or floats as float32 in [0, 1]."""
+def scale_by_type(image: NDArray[Any]) -> NDArray[np.float32]:
+    """Scale an image of uint8, uint16 or floats to float32 in [0, 1]."""
     return (image * _full_scale(image.dtype)).astype(np.float32)
 
 
@@ -147,7 +147,7 @@ def _check_range(image: NDArray[Any], name: str, sigma: float) -> None:
 
 def _widen(image: NDArray[Any], common: np.dtype[Any]) -> NDArray[Any]:
     if common.kind == "f":
-        return scaled_by_type(image)
+        return scale_by_type(image)
     widened = image.astype(common, copy=False)
     return widened * common.type(257) if image.dtype.itemsize < common.itemsize else widened
 

@@ -17,7 +17,7 @@ WINDOW = 7  # pixels of a side over which SSIM compares means, variances and cov
 
 
 def with_noise(clean: FloatArray, number: int, sigma: float) -> FloatArray:
-    """Image `number` of a trial with its noise, in float32."""
+    """Add its noise to image `number` of a trial; in float32."""
     noise = np.random.default_rng(FIRST_SEED + number).standard_normal(clean.shape)
     return np.asarray(clean + sigma * noise, np.float32)
 

@@ -96,7 +96,7 @@ def available_memory() -> int | None:
 
 
 def describe_size(size: int) -> str:
-    """A number of bytes for people to read."""
+    """Say how many bytes these are, for people to read."""
     for unit in ("bytes", "KB", "MB", "GB"):
         if size < 10_000:
             return f"{size} {unit}"
@@ -126,7 +126,7 @@ def explain_read_errors(path: Path) -> Iterator[None]:
 
 
 def _reason(error: Exception) -> str:
-    """What is wrong with a file, and how to mend it."""
+    """Say what is wrong with a file, and how to mend it."""
     if isinstance(error, FileNotFoundError):
         return "there is no such file; check its name"
     if isinstance(error, IsADirectoryError):

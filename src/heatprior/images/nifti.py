@@ -80,7 +80,7 @@ def _read_content(path: Path) -> bytes:
 
 
 def _unpack(file: BinaryIO, most: int) -> bytes:
-    """The first bytes of a packed file."""
+    """Unpack the first bytes of a packed file."""
     with gzip.GzipFile(fileobj=file) as packed:
         return packed.read(most)
 

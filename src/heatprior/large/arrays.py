@@ -118,7 +118,7 @@ def estimate_noise(
 
 
 def _given_levels(sigma: Any, stand_in: NDArray[Any], channels: da.Array, channel_axis: int | None, full: float) -> Any:
-    """One number, one per channel, or a map, as `hp.denoise` takes it."""
+    """Check noise levels: one number, one per channel, or a map, as `hp.denoise` takes them."""
     if not is_lazy(sigma):
         return as_noise_level(sigma, stand_in, channel_axis, full)
     shapes = (channels.shape[-2:], stand_in.shape)
@@ -148,7 +148,7 @@ def _squares(channels: da.Array, places: Callable[..., list[Places]] = squares) 
 
 
 def _reports(channels: da.Array, noise: str, prior: Any, full: Any, *, in_colour: bool) -> Any:
-    """A delayed list of what was found of every channel."""
+    """Estimate the noise of every channel, delayed."""
     return delayed(blocks.noise_of_squares)(_squares(channels), noise, prior, full, in_colour=in_colour)
 
 
@@ -170,7 +170,7 @@ def _channels(image: da.Array, channel_axis: int | None) -> da.Array:
 
 
 def _stand_in(image: da.Array) -> NDArray[Any]:
-    """An array of the same shape and type that takes no memory, for checks."""
+    """Make an array of the same shape and type that takes no memory, for checks."""
     if any(np.isnan(length) for length in image.shape):
         raise InvalidInputError("the dask array has chunks of unknown size; compute_chunk_sizes() first")
     if image.dtype.newbyteorder("=") not in WHITES or image.ndim < 2 or image.size == 0:

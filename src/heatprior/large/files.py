@@ -174,7 +174,7 @@ def _squares(
 
 
 def _run_all(pool: Pool, tasks: list[Task], journal: Journal, report: Report) -> int:
-    """Level by level: all blocks of a level are there before the next is begun."""
+    """Run all blocks level by level: one is complete before the next begins."""
     plan = [(task, level) for task in tasks for level in range(len(task.image.levels))]
     count, found = sum(prod(len(starts) for starts in _starts(*each)[0]) for each in plan), len(journal.done)
     report(found, count)
@@ -213,7 +213,7 @@ def _starts(task: Task, level: int) -> tuple[list[range], tuple[int, ...]]:
 
 
 def write_block(task: Task, level: int, block: Block) -> None:
-    """What a worker does: one block of one level."""
+    """Write one block of one level; this is what a worker does."""
     levels = task.image.levels
     array = stores.open_node(task.target, levels[level], "r+")
     pixels = stores.read_smaller(task.target, levels[level - 1], array.shape, block) if level else _denoise(task, block)
@@ -222,7 +222,7 @@ def write_block(task: Task, level: int, block: Block) -> None:
 
 
 def _denoise(task: Task, block: Block) -> np.ndarray[Any, Any]:
-    """A block of the finest level."""
+    """Denoise a block of the finest level."""
     array = stores.open_node(task.source, task.image.levels[0])
     settings, channel = task.settings, task.image.channel_axis
     pipeline = _pipeline(settings, array.shape[-2:], array.dtype.kind == "f", task.image.in_colour)

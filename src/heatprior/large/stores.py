@@ -55,7 +55,7 @@ class Image(NamedTuple):
 
     @property
     def channel_axis(self) -> int | None:
-        """Of channels, if the axes are named and it is among them."""
+        """The axis of channels, if the axes are named and it is among them."""
         return self.axes.index("c") if self.axes and "c" in self.axes else None
 
 

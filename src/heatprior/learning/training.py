@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatprior.arrays import FloatArray
-from heatprior.data.datasets import PatchSource, scaled_by_type
+from heatprior.data.datasets import PatchSource, scale_by_type
 from heatprior.data.trials import LEVELS, psnr, with_noise
 from heatprior.errors import InvalidInputError, TrainingError
 from heatprior.kernels.threads import products_in_one_thread
@@ -88,7 +88,7 @@ class Validation:
     def __init__(self, images: Sequence[NDArray[Any]], size: int, sigma: float = 0.0) -> None:
         self.size = size
         self.sigma = sigma
-        self.images = [_centre(scaled_by_type(image)) for image in images if min(image.shape) >= size][:MOST_IMAGES]
+        self.images = [_centre(scale_by_type(image)) for image in images if min(image.shape) >= size][:MOST_IMAGES]
         if not self.images:
             raise InvalidInputError(f"none of {len(images)} validation images holds a patch of {size}×{size} pixels")
 

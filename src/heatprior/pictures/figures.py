@@ -43,7 +43,7 @@ def save_figure(figure: Figure, path: Path, *, dpi: int = DOTS_PER_INCH) -> None
 
 
 def axes_at(figure: Figure, left: float, top: float, width: float, height: float) -> Axes:
-    """Axes placed in inches from the top left corner of the figure."""
+    """Place axes, in inches from the top left corner of the figure."""
     across, down = figure.get_size_inches()
     return figure.add_axes((left / across, 1 - (top + height) / down, width / across, height / down))
 

@@ -164,7 +164,7 @@ def draw_mixture(prior: GaussianMixturePrior, path: Path, most: int | None = Non
 
 
 def plot_mixture(prior: GaussianMixturePrior, shapes: int = SHOWN_SHAPES) -> Figure:
-    """As `draw_mixture`, not yet written."""
+    """Plot what `draw_mixture` writes."""
     weights = np.exp(prior.log_weights)  # (K, G)
     frequent = np.argsort(-weights.sum(axis=1), kind="stable")[:shapes]
     across, several = min(SHOWN_AXES, len(prior.basis)), len(prior.contrasts) > 1
