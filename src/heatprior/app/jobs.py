@@ -119,6 +119,17 @@ class QuickLooks:
         self._task = None
 
 
+def describe_failure(error: Exception) -> str:
+    """Say in one line what failed; an internal error goes to the terminal too."""
+    if isinstance(error, HeatpriorError):
+        return " ".join(str(error).split())
+    if isinstance(error, MemoryError):
+        return "not enough memory; close other pictures, or cut this one into parts"
+    sys.stderr.write(f"heatprior: error: {type(error).__name__}: {error}\n")
+    why = " ".join(f"{type(error).__name__}: {error}".split())[:200]
+    return f"something unexpected happened ({why}); please report it"
+
+
 class LongJob:
     """One piece of work in a thread of its own, which computes only while it is its turn."""
 
@@ -176,21 +187,13 @@ class LongJob:
             self.state, self.fraction = "done", 1.0
         except CancelledByUserError:
             self.state = "cancelled"
-        except HeatpriorError as error:
-            self._fail(str(error))
-        except MemoryError:
-            self._fail("not enough memory for this picture; close other pictures, or cut it into parts")
         except Exception as error:  # a server goes on, whatever happens to one job
-            if self._unwanted.is_set():  # the server ends, and its threads with it
+            if self._unwanted.is_set():  # maybe the server ends, and its threads with it
                 self.state = "cancelled"
-                return
-            sys.stderr.write(f"heatprior: error: {type(error).__name__}: {error}\n")
-            self._fail(f"something unexpected happened ({type(error).__name__}: {str(error)[:200]}); please report it")
+            else:
+                self.error, self.state = self._explain(describe_failure(error)), "failed"
         finally:
             self._turns.give(self._ticket)
-
-    def _fail(self, reason: str) -> None:
-        self.error, self.state = self._explain(" ".join(reason.split())), "failed"
 
     def _progress(self, fraction: float) -> None:
         """Called between bands, with no lock held: where a job can end, or let others go first."""

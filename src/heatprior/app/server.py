@@ -30,7 +30,7 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from heatprior.app.jobs import QuickLooks, SupersededError, capture_warnings
+from heatprior.app.jobs import QuickLooks, SupersededError, capture_warnings, describe_failure
 from heatprior.app.routes import ROUTES, ServerState, TooLargeError
 from heatprior.app.tabs import GoneError, Tabs, scratch_folder
 from heatprior.app.views import OF_DENOISING, OF_RESTORING, Pace, warm_up
@@ -120,21 +120,15 @@ async def _answer_page(_: Request) -> Response:
 
 
 async def _answer_error(_: Request, error: Exception) -> Response:
-    """Say in one line what failed; an internal error goes to the terminal too."""
-    match error:
-        case SupersededError():
-            return Response(status_code=204)
-        case HeatpriorError():
-            code = 410 if isinstance(error, GoneError) else 413 if isinstance(error, TooLargeError) else 422
-            words = " ".join(str(error).split())
-        case MemoryError():
-            code, words = 422, "not enough memory; close other pictures, or cut this one into parts"
-        case HTTPException():
-            code, words = error.status_code, "there is nothing here; open the URL that heatprior app printed"
-        case _:
-            sys.stderr.write(f"heatprior: error: {type(error).__name__}: {error}\n")
-            code, words = 500, f"something unexpected happened ({type(error).__name__}); please report it"
-    return JSONResponse({"error": words}, code)
+    """Say in one line what failed."""
+    if isinstance(error, SupersededError):
+        return Response(status_code=204)
+    if isinstance(error, HTTPException):
+        words = "there is nothing here; open the URL that heatprior app printed"
+        return JSONResponse({"error": words}, error.status_code)
+    codes = {GoneError: 410, TooLargeError: 413, HeatpriorError: 422, MemoryError: 422, Exception: 500}
+    code = next(code for kind, code in codes.items() if isinstance(error, kind))
+    return JSONResponse({"error": describe_failure(error)}, code)
 
 
 def host_names(host: str, port: int) -> frozenset[str]:

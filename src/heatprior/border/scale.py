@@ -9,6 +9,7 @@ and so that an array in memory and one in blocks have the same. Every public fun
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -96,18 +97,13 @@ def squares(shape: Sequence[int]) -> list[Places]:
     planes = int(np.prod(shape[:-2], dtype=np.int64))
     each = min(LOOKED_AT, planes)
     along = max(1, round((LOOKED_AT / each) ** 0.5))
+    starts = [[(2 * k + 1) * max(0, length - SIDE) // (2 * along) for k in range(along)] for length in shape[-2:]]
+    corners = product(*(dict.fromkeys(of_axis) for of_axis in starts))  # each once
+    windows = [tuple(slice(k, min(k + SIDE, n)) for k, n in zip(corner, shape[-2:], strict=True)) for corner in corners]
     found = []
     for number in range(each):
         plane = np.unravel_index((2 * number + 1) * planes // (2 * each), shape[:-2]) if shape[:-2] else ()
-        for i in range(along):
-            for j in range(along):
-                places = [slice(int(k), int(k) + 1) for k in plane]
-                for length, k in zip(shape[-2:], (i, j), strict=True):
-                    side = min(SIDE, length)
-                    start = (2 * k + 1) * (length - side) // (2 * along)
-                    places.append(slice(start, start + side))
-                if tuple(places) not in found:
-                    found.append(tuple(places))
+        found += [(*(slice(int(k), int(k) + 1) for k in plane), *window) for window in windows]
     return found
 
 
