@@ -141,25 +141,22 @@ def denoise_store(
 def _task(source: Path, working: Path, image: Image, settings: Settings, sigma: float | None, journal: Journal) -> Task:
     array = stores.open_node(source, image.levels[0])
     blocks.check_local(_pipeline(settings, array.shape[-2:], array.dtype.kind == "f", image.in_colour))
-    by_type = type_white(np.zeros((1, 1), array.dtype)) if settings.white is None else settings.white
     name, scale = image.levels[0], f"white of {image.levels[0]}"
-    looks = settings.white is None or sigma is None
-    if looks and scale not in journal.noted:
-        found_squares = _squares(source, image)
-        given = None if sigma is None else np.array(sigma)
-        planes = found_squares if image.in_colour else _squares(source, image, by_channel=False)  # as in memory
-        white = blocks.full_scale_of_squares(planes, given, by_type) if settings.white is None else by_type
-        sigmas = [sigma]
+    if scale not in journal.noted:  # else an earlier run found it
+        full, sigmas, in_colour = settings.white, [sigma], image.in_colour
+        if full is None:
+            given = None if sigma is None else np.array(sigma)
+            planes = _squares(source, image, by_channel=in_colour)  # of every colour, or of all planes, as in memory
+            full = blocks.full_scale_of_squares(planes, given, type_white(np.zeros((1, 1), array.dtype)))
         if sigma is None:
-            reports = blocks.noise_of_squares(found_squares, "auto", "patch7", white, in_colour=image.in_colour)
+            reports = blocks.noise_of_squares(_squares(source, image), "auto", "patch7", full, in_colour=in_colour)
             sigmas = [float(report.sigma.flat[0]) for report in reports]
-        journal.note(**{scale: white, name: sigmas})
-    found: dict[str, Any] = journal.noted if looks else {scale: by_type, name: [sigma]}
-    rules: tuple[Rule, ...] = ()
-    if not settings.keep_outliers:  # of every colour, or of all planes together, as in memory
+        journal.note(**{scale: full, name: sigmas})
+    white, rules = journal.noted[scale], tuple[Rule, ...]()
+    if not settings.keep_outliers:
         own = _squares(source, image, places_of_rule, by_channel=image.in_colour)
-        rules = tuple(rule_of_squares(one, found[scale], array.shape[-2] * array.shape[-1]) for one in own)
-    return Task(source, working, image, settings, found[scale], tuple(found[name]), rules)
+        rules = tuple(rule_of_squares(one, white, array.shape[-2] * array.shape[-1]) for one in own)
+    return Task(source, working, image, settings, white, tuple(journal.noted[name]), rules)
 
 
 def _squares(
