@@ -164,14 +164,12 @@ class OpenedPicture:
             name = f"r{self._made}"
             path = self.path.parent / f".{name}.npy"  # no file that was given has this name: they are not hidden
             np.save(path, pixels)
-            errors = None
             if error is not None:
-                errors = path.with_suffix(".error.npy")
-                np.save(errors, error)
+                np.save(path.with_suffix(".error.npy"), error)
             for old in list(self.results)[:-1]:
                 self.results.pop(old).remove()
             self._reduced = {key: kept for key, kept in self._reduced.items() if key[2] is None}
-            self.results[name] = Result(path, like, errors)
+            self.results[name] = Result(path, like, None if error is None else path.with_suffix(".error.npy"))
             return name
 
     def error_map(self, number: int, result: str) -> FloatArray:

@@ -101,10 +101,14 @@ def likelihood(name: str, picture: OpenedPicture, frame: int) -> dict[str, Any]:
     patches = _draw_patches(in_unit_range(grey, white), prior.size)
     values = np.array([float(prior.log_prob(patches, sigma).mean()) for sigma in LEVELS])
     best = int(values.argmax())
+    highest, near = float(LEVELS[best]), slice(best - 1, best + 2)
+    if 0 < best < len(LEVELS) - 1 and np.diff(values[near], 2) < 0:  # the top of the parabola through its neighbours
+        bend, slope, _ = np.polyfit(np.log(LEVELS[near]), values[near], 2)
+        highest = float(np.exp(-slope / (2.0 * bend)))
     return {
         "sigmas": (LEVELS * white).tolist(),
         "values": np.round(values, 4).tolist(),
-        "best": _peak(np.log(LEVELS), values, best) * white,
+        "best": highest * white,
         "white": white,
         "patches": len(patches),
         "channel": "green" if picture.image.colour else "grey",
@@ -123,15 +127,6 @@ def _draw_patches(image: FloatArray, size: int) -> FloatArray:
     if len(patches) == 0:
         raise InvalidInputError("the picture has too many missing pixels; open another")
     return patches
-
-
-def _peak(places: FloatArray, values: FloatArray, best: int) -> float:
-    """exp of where the parabola through the highest value and its neighbours is highest."""
-    if not 0 < best < len(values) - 1:
-        return float(np.exp(places[best]))
-    low, here, high = values[best - 1 : best + 2]
-    step = places[1] - places[0]
-    return float(np.exp(places[best] + step * 0.5 * (high - low) / max(2 * here - low - high, 1e-12)))
 
 
 def _log_densities(prior: PatchPrior, responses: FloatArray, sigma: float) -> FloatArray:
