@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatprior.arrays import FloatArray
-from heatprior.data.datasets import scaled_by_type
+from heatprior.data.datasets import scale_by_type
 from heatprior.data.trials import LEVELS, WINDOW, psnr, ssim, with_noise
 from heatprior.errors import HeatpriorError, InvalidInputError
 from heatprior.images import read_grey
@@ -106,4 +106,4 @@ def _grey(path: Path) -> NDArray[np.float32]:
         raise InvalidInputError(f"{path} has {size} pixels; expected at least {WINDOW}×{WINDOW}")
     if image.dtype.kind == "f" and not (image.min() >= 0.0 and image.max() <= 1.0):  # NaN is refused too
         raise InvalidInputError(f"{path} has values beyond 0 to 1; rescale images of floats to [0, 1]")
-    return scaled_by_type(image)
+    return scale_by_type(image)
