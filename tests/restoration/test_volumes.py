@@ -6,7 +6,8 @@ import pytest
 
 import heatprior as hp
 from heatprior import InvalidInputError
-from heatprior.restoration.volumes import blend
+from heatprior.restoration import volumes
+from heatprior.restoration.volumes import blend, find_gains
 
 SHAPE = (12, 18, 20)
 SIGMA = 0.1
@@ -133,6 +134,40 @@ def test_a_map_of_the_noise_may_vary_from_slice_to_slice():
     assert error(told, clean) < error(volume_of(noisy, float(np.sqrt(np.mean(sigma**2)))), clean)
     turned = volume_of(np.moveaxis(noisy, 0, 2), np.moveaxis(sigma, 0, 2), depth_axis=2)
     np.testing.assert_array_equal(np.moveaxis(turned, 2, 0), told)
+
+
+def flicker(clean, deviation=0.058, seed=3):
+    """The volume as lamps show it that differ by so much from slice to slice."""
+    draw = np.random.default_rng(seed).standard_normal(len(clean))
+    return clean * np.exp(deviation * draw).astype(np.float32)[:, None, None]
+
+
+def deviation_of_gains(gains):
+    """From slice to slice, as of independent gains."""
+    return float(np.std(np.diff(np.log(gains), axis=0)) / np.sqrt(2))
+
+
+def test_gains_of_slices_are_found_to_a_hundredth_and_none_where_there_are_none():
+    clean = clean_volume((24, 64, 64))
+    uneven = flicker(clean)
+    gains = find_gains(add_noise(uneven), np.array(SIGMA))
+    assert deviation_of_gains(uneven[:, :1, :1] / clean[:, :1, :1]) > 0.05
+    assert deviation_of_gains(uneven[:, :1, :1] / clean[:, :1, :1] / gains) < 0.01
+    faded = clean * np.exp(-np.arange(24, dtype=np.float32) / 40)[:, None, None]  # bleached: neighbours hardly differ
+    for even in (clean, faded, 0.02 * clean):
+        np.testing.assert_array_equal(find_gains(add_noise(even), np.array(SIGMA)), np.ones((1, 1, 1)))
+
+
+def test_gains_of_slices_are_kept_and_no_edges_to_patches(monkeypatch):
+    phase = np.random.default_rng(0).uniform(0, 6, (3, 1, 1, 1))
+    z, y, x = np.indices((12, 48, 48)) / 3 + phase
+    grains = np.where(np.sin(z) + np.sin(y + z / 2) + np.sin(x - z / 2) > 0.3, 0.8, 0.4).astype(np.float32)
+    uneven = flicker(grains, 0.1)
+    noisy = add_noise(uneven, 0.05)
+    told = error(volume_of(noisy, 0.05), uneven)
+    assert told < 0.8 * error(slices_of(noisy, 0.05), uneven)
+    monkeypatch.setattr(volumes, "find_gains", lambda *_: np.ones((1, 1, 1), np.float32))
+    assert told < 0.95 * error(volume_of(noisy, 0.05), uneven)
 
 
 def test_the_noise_is_estimated_once_for_the_volume():

@@ -5,6 +5,10 @@ to the volume itself (volume_mixture.py) with the denoised slices as a guide, an
 whose result corrects low frequencies. The same volume is a stack of slices along any of its axes, too. Which of them to
 believe is told by the volume (evidence.py): that finds voxels that are deeper than wide, motion and slices that do not
 lie well above each other, and is never worse than slices alone, beyond the error of that estimate.
+
+Lamps flicker and dyes bleach, and gains that differ from slice to slice are edges to patches in three dimensions. Where
+the ratios of neighbouring slices tell of them, slices are divided by their gains, and their noise too, and multiplied
+again in the end.
 """
 
 from __future__ import annotations
@@ -26,6 +30,12 @@ KEPT = 0.15  # of the noisy volume, in what is denoised once more
 AGAIN = 0.3  # of the noise, which is taken to be left in that
 EVERY = 4  # slices of which one is probed
 TWICE = 4  # voxels of a patch along an axis that is halved
+TILE = 4  # pixels along a side of what is compared between slices
+BRIGHT = 5.0  # times its noise, a tile of which gains are told; there is black in most volumes
+FEWEST_TILES = 16
+SPREAD = 1.25 * 1.25  # of the error of a median: the mean absolute deviation from it, over the root of the number
+LEAST_GAIN, SURE = 0.005, 3.0  # that matters to patches, and how many times the error it has to be
+SLOW = 4.0  # slices, the standard deviation over which gains are even
 
 PlaneDenoiser = Callable[[FloatArray, Noise], FloatArray]  # (H, W), its noise → the same denoised
 
@@ -44,6 +54,8 @@ def denoise_volume(
     Slices are denoised along so many `axes`, in a second round once more, of what is nearly clean.
     """
     check_not_empty(noisy)
+    gains = find_gains(noisy, sigma)
+    noisy, sigma = noisy / gains, sigma / gains
     sigma = sigma if sigma.size == 1 else np.broadcast_to(sigma, noisy.shape)
     drawn = np.where(draw_signs(noisy.shape, np.random.default_rng(SEED)), sigma, -sigma).astype(np.float32)
     pair = (noisy, noisy + np.float32(PROBE) * drawn)
@@ -64,10 +76,36 @@ def denoise_volume(
     patches = report(improve(whole, guide, sigma, shape))
     first = blend([*found, patches, report(correct(whole, patches, sigma, shape))], noisy, drawn)
     if rounds == 1:
-        return first[0]
+        return first[0] * gains
     calm, probed = (KEPT * y + (1.0 - KEPT) * f for y, f in zip(pair, first, strict=True))
     again = [along(axis, (calm, probed), AGAIN * sigma) for axis in range(axes)]
-    return blend([first, *again], noisy, drawn)[0]
+    return blend([first, *again], noisy, drawn)[0] * gains
+
+
+def find_gains(noisy: FloatArray, sigma: FloatArray) -> FloatArray:
+    """How much brighter every slice is than those around it, (D, 1, 1); one for all where nothing tells of gains.
+
+    The median ratio of tiles of neighbours, over all slices before; what changes slowly belongs to what is seen.
+    """
+    depth, rows, columns = (length // side for length, side in zip(noisy.shape, (1, TILE, TILE), strict=True))
+    cut = noisy[:, : rows * TILE, : columns * TILE].reshape(depth, rows, TILE, columns, TILE)
+    tiles = cut.mean(axis=(2, 4), dtype=np.float64).reshape(depth, -1)
+    bright = tiles > BRIGHT * float(sigma.max()) / TILE
+    steps = np.diff(np.log(np.where(bright, tiles, np.nan)), axis=0)
+    known = np.count_nonzero(~np.isnan(steps), axis=1)
+    none = np.ones((1, 1, 1), np.float32)
+    if depth < 3 or known.min() < FEWEST_TILES:
+        return none
+    middle = np.nanmedian(steps, axis=1)
+    errors = SPREAD * np.nanmean(np.abs(steps - middle[:, None]), axis=1) / np.sqrt(known)
+    jumps = float(np.sqrt(np.mean(np.square(np.diff(middle))) / 6.0))  # of independent gains: their deviation
+    if jumps < max(LEAST_GAIN, SURE * float(np.sqrt(np.mean(np.square(errors))))):
+        return none
+    total = np.append(0.0, np.cumsum(middle))
+    distance = np.abs(np.arange(depth)[:, None] - np.arange(depth))
+    near = np.exp(-0.5 * np.square(distance / SLOW))
+    slow = near @ total / near.sum(axis=1)
+    return np.asarray(np.exp(total - slow), np.float32)[:, None, None]
 
 
 def improve(noisy: Pair, guide: Pair, sigma: FloatArray, shape: Shape) -> Pair:
