@@ -1,12 +1,12 @@
 """Volumes and a film with Gaussian noise, denoised in three dimensions: PSNR in dB, and seconds of the processor.
 
-    python -m paper.evaluations.volumes [--data DIR] [--crops] [--only NAME ...] [--methods NAME ...]
+    python -m paper.evaluations.volumes [--data DIR] [--crops] [--levels S ...] [--only NAME ...] [--methods NAME ...]
 
 The volumes are those of the folder `volumes` of --data (or HEATPRIOR_DATA), `volume / unit` being grey levels, and a
 simulated stack of a fluorescence microscope. Volume n has the noise of default_rng(2000 + n) at 5, 10 and 20 % of full
 scale, which all methods are told. `--crops` takes 24×64×64 voxels from the middle. The one parameter of total variation
 and of non-local means is the best of four for each volume and level, which favours them. BM4D (non-commercial, from
-PyPI) takes part where it is installed. Writes records/volumes.json, or records/volumes-crops.json.
+PyPI) takes part where it is installed. Writes records/volumes.json, which says what of all this was measured.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def main() -> None:
     parser.add_argument("--crops", action="store_true")
     parser.add_argument("--only", nargs="+", help="names of volumes; then nothing is written")
     parser.add_argument("--methods", nargs="+", choices=list(methods()), help="then nothing is written")
-    parser.add_argument("--levels", nargs="+", type=float, default=LEVELS, help="then nothing is written")
+    parser.add_argument("--levels", nargs="+", type=float, default=LEVELS)
     arguments = parser.parse_args()
     chosen = {name: runs for name, runs in methods().items() if name in (arguments.methods or methods())}
     volumes = read_volumes(arguments.data / "volumes")
@@ -130,10 +130,10 @@ def main() -> None:
         key: round(float(np.mean([row["methods"][key]["seconds_per_megavoxel"] for row in rows])), 1) for key in chosen
     }
     print(f"{'mean':24}" + "".join(f"{means[key]:9.2f}{times[key]:7.0f}" for key in chosen))
-    if not (arguments.only or arguments.methods or tuple(arguments.levels) != LEVELS):
-        record = RECORDS / f"volumes{'-crops' * arguments.crops}.json"
+    if not (arguments.only or arguments.methods):
         mean = {key: {"psnr": means[key], "seconds_per_megavoxel": times[key]} for key in chosen}
-        write_record(record, {"first_seed": FIRST_SEED, "levels": LEVELS, "mean": mean, "volumes": rows})
+        settings = {"first_seed": FIRST_SEED, "levels": list(arguments.levels), "crops": arguments.crops}
+        write_record(RECORDS / "volumes.json", {**settings, "mean": mean, "volumes": rows})
 
 
 if __name__ == "__main__":
