@@ -70,8 +70,8 @@ FARTHEST = 4.0  # spreads of a feature
 # Of the probabilities that denoising pays, and that noise is white: with a quarter of all photographs and drawings, or
 # a camera, left out in turn, one clean picture in fifty changes by a grey level or more, and one picture in two hundred
 # is wrongly said to have white noise.
-PAYS_THRESHOLDS = {COLOUR: 0.6, GREY: 0.8}
-WHITE_THRESHOLDS = {COLOUR: 0.6, GREY: 0.6}
+PAYS_THRESHOLDS = {COLOUR: 0.6, GREY: 0.83}
+WHITE_THRESHOLDS = {COLOUR: 0.6, GREY: 0.45}
 REAL_WEIGHTS = (20.0, 6.0)  # of a real picture over one that was made: to the level, and to whether it pays
 LEVEL_ERROR = 0.5  # of the level, relative, as left-out cameras have it
 
