@@ -105,3 +105,11 @@ def test_a_plate_asks_for_one_of_its_images(tmp_path, prior):
 def test_a_volume_that_is_a_dask_array_is_refused():
     with pytest.raises(InvalidInputError, match="leave out depth_axis"):
         hp.denoise(dask.array.zeros((12, 18, 20), dtype="float32"), 0.1, depth_axis=0)
+
+
+@pytest.mark.parametrize("settings", [{"strength": 2.0}, {"noise": "constant"}])
+def test_what_belongs_to_an_estimate_is_refused_beside_sigma_as_in_memory(settings):
+    image = dask.array.zeros((64, 64), chunks=32)
+    for given in (image, image.compute()):
+        with pytest.raises(InvalidInputError, match="leave out"):
+            hp.denoise(given, SIGMA, **settings)

@@ -49,8 +49,7 @@ def denoise(image: da.Array, sigma: ArrayLike | da.Array | None, settings: Setti
         raise InvalidInputError(
             f"blocks are denoised at quality {local}, without a noise profile or counts; leave that out"
         )
-    if sigma is not None and settings.noise != "auto":
-        raise InvalidInputError("noise is for images whose noise is estimated; leave out sigma, or noise")
+    settings.check_sigma(sigma)
     channel_axis, white, noise = axis_or_none(settings.channel_axis), settings.white, str(settings.noise)
     stand_in = _stand_in(image)
     as_channels(stand_in, channel_axis)

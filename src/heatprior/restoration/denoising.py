@@ -79,6 +79,15 @@ class Settings:
 
             check_kind(self.noise)
 
+    def check_sigma(self, sigma: object) -> None:
+        """Refuse a noise level beside settings of its estimate."""
+        if sigma is not None and self.noise != "auto":
+            raise InvalidInputError("noise is for images whose noise is estimated; leave out sigma, or noise")
+        if self.strength != 1.0 and (sigma is not None or not isinstance(self.noise, str)):
+            raise InvalidInputError(
+                "strength is for noise that is estimated; give sigma times that, or leave out strength"
+            )
+
     @property
     def profile(self) -> NoiseProfile | None:
         """The noise of a camera, if that is what was given."""
@@ -406,10 +415,7 @@ def plan(
     image: ArrayLike, sigma: ArrayLike | None, settings: Settings, progress: Progress | None = None
 ) -> tuple[Plan, Progress | None]:
     """The plan for an image, its noise estimated if `sigma` is None; and what is left of the progress."""
-    if sigma is not None and settings.noise != "auto":
-        raise InvalidInputError("noise is for images whose noise is estimated; leave out sigma, or noise")
-    if settings.strength != 1.0 and (sigma is not None or not isinstance(settings.noise, str)):
-        raise InvalidInputError("strength is for noise that is estimated; give sigma times that, or leave out strength")
+    settings.check_sigma(sigma)
     axes = None
     if settings.depth_axis is not None:
         if settings.profile is not None or (settings.noise not in ("auto", "constant") and settings.counts is None):
