@@ -126,6 +126,14 @@ def test_missing_voxels_have_no_influence_and_stay_missing():
     assert error(first[~holes], clean_volume()[~holes]) < 0.15 * SIGMA**2
 
 
+def test_a_volume_of_which_one_slice_is_left_is_denoised():
+    noisy = add_noise(clean_volume())
+    noisy[1:] = np.nan
+    result = volume_of(noisy)
+    np.testing.assert_array_equal(np.isnan(result), np.isnan(noisy))
+    assert error(result[0], clean_volume()[0]) < 0.6 * SIGMA
+
+
 def test_a_map_of_the_noise_may_vary_from_slice_to_slice():
     clean, levels = clean_volume(), np.linspace(0.02, 0.2, SHAPE[0])[:, None, None]
     sigma = np.broadcast_to(levels, SHAPE)

@@ -74,7 +74,8 @@ class VolumeMixture(NamedTuple):
 def choose_shape(noisy: FloatArray, sigma: FloatArray) -> Shape:
     """The shape of patches for a volume, by how much neighbours differ along its axes."""
     noise = 2.0 * float(np.mean(np.square(sigma)))
-    depth, *others = (float(np.nanmean(np.square(np.diff(noisy, axis=axis)))) - noise for axis in range(3))
+    squares = (np.square(np.diff(noisy, axis=axis)) for axis in range(3))
+    depth, *others = (float(np.nansum(own)) / max(int((~np.isnan(own)).sum()), 1) - noise for own in squares)
     ratio = depth / max(float(np.mean(others)), 1e-3 * noise, 1e-12)
     return next(shape for least, shape in SHAPES if ratio >= least or least == 0.0)
 
