@@ -98,3 +98,15 @@ def test_weights_on_the_simplex_are_those_of_a_search(seed):
     others = rng.dirichlet(np.ones(3), 2000)
     risks = np.einsum("ni,ij,nj->n", others, squares, others) + others @ linear
     assert weights @ squares @ weights + linear @ weights <= risks.min() + 1e-9
+
+
+@pytest.mark.parametrize("what", ["constant", "scattered"])
+def test_the_best_quality_takes_what_the_default_takes(what):
+    """Nothing to remove, or no whole patch to fit to."""
+    image = np.full((16, 16), 0.5)
+    if what == "scattered":
+        image += 0.1 * np.random.default_rng(0).standard_normal(image.shape)
+        image[::4, ::4] = np.nan
+    result = hp.denoise(image, 0.1, quality="best")
+    np.testing.assert_array_equal(np.isnan(result), np.isnan(image))
+    assert np.nanstd(result - 0.5) <= 0.5 * np.nanstd(image - 0.5) + 1e-6

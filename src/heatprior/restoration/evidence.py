@@ -11,11 +11,13 @@ the one that is believed more, and means are taken; a prior that cannot be fitte
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from itertools import chain, combinations
 
 import numpy as np
 
 from heatprior.arrays import FloatArray
+from heatprior.errors import InvalidInputError
 from heatprior.kernels.patches import Progress, part_of, span_of
 from heatprior.noise_value import Noise
 from heatprior.priors.gaussian_mixture import GaussianMixturePrior
@@ -31,6 +33,7 @@ PROBED = 512  # pixels along either side, in the middle: enough to know a trace
 EDGE = 16  # pixels of what is cut out, where it is denoised as at the edge of an image
 FITTING_PART = 0.1  # of the time
 TINY = 1e-30  # of nothing removed
+SLACK = 1e-6  # of the sum of weights, which equations without a solution miss
 
 
 def denoise_by_evidence(
@@ -42,9 +45,10 @@ def denoise_by_evidence(
 ) -> list[FloatArray]:
     """The planes (H, W) of a colour; the prior is fitted to the first, its brightness."""
     models, rest = [prior], progress
-    if isinstance(prior, GaussianMixturePrior) and noises[0].spectrum is None and not np.isnan(planes[0]).all():
-        models.append(fit_to_images(prior, [(planes[0], noises[0])]))
-        rest = span_of(progress, FITTING_PART, 1.0)
+    if isinstance(prior, GaussianMixturePrior) and noises[0].spectrum is None:
+        with suppress(InvalidInputError):  # gaps leave no whole patch to fit it to
+            models.append(fit_to_images(prior, [(planes[0], noises[0])]))
+            rest = span_of(progress, FITTING_PART, 1.0)
     turns = TURNS if len(models) == 1 else TURNS[:FEW_TURNS]
     runs = 2 * len(models) + len(turns)
     parts = iter([part_of(rest, number, runs) for number in range(runs)])
@@ -128,13 +132,14 @@ def _mean(values: FloatArray) -> float:
 
 def minimise_on_simplex(squares: FloatArray, linear: FloatArray) -> FloatArray:
     """The weights w ≥ 0, Σ w = 1, of least w A w + b w: the best of the stationary points on all faces."""
-    count, best, least, unit = len(linear), np.zeros(len(linear)), np.inf, max(float(np.trace(squares)), TINY)
+    count, alone, unit = len(linear), np.diag(squares) + linear, max(float(np.trace(squares)), TINY)
+    best, least = np.eye(count)[int(np.argmin(alone))], float(alone.min())
     for face in chain.from_iterable(combinations(range(count), size) for size in range(1, count + 1)):
         system = np.ones((len(face) + 1, len(face) + 1))
         system[:-1, :-1], system[-1, -1] = 2.0 * squares[np.ix_(face, face)] / unit, 0.0
         weights = np.zeros(count)
         weights[list(face)] = np.linalg.lstsq(system, np.append(-linear[list(face)] / unit, 1.0), rcond=None)[0][:-1]
         risk = float(weights @ squares @ weights + linear @ weights)
-        if weights.min() >= 0.0 and risk < least:
+        if weights.min() >= 0.0 and abs(weights.sum() - 1.0) < SLACK and risk < least:
             best, least = weights, risk
-    return best
+    return np.asarray(best)
