@@ -17,7 +17,7 @@ from heatprior.errors import OutputFileError
 from heatprior.files import claim, working_folder
 from heatprior.large import files
 from heatprior.large.files import denoise_store
-from heatprior.large.stores import foreign_in, images_of
+from heatprior.large.stores import find_foreign, find_images
 from heatprior.restoration.denoising import Settings
 
 ROOT = Path(__file__).parents[2]
@@ -126,13 +126,13 @@ def test_only_a_store_of_images_is_replaced(places, prior, rng, what):
 def test_a_store_of_images_is_replaced_by_force_and_only_then(places, prior, rng, zarr_format, shards):
     target = places / "target.zarr"
     ome_zarr(target, rng, zarr_format=zarr_format, shards=shards, shape=SHAPE)
-    assert foreign_in(target) is None
+    assert find_foreign(target) is None
     settings = Settings(prior=prior)
     with pytest.raises(OutputFileError, match="exists already"):
         denoise_store(places / "in.zarr", target, settings, SIGMA)
     for _ in range(2):
         denoise_store(places / "in.zarr", target, settings, SIGMA, force=True)
-        assert foreign_in(target) is None
+        assert find_foreign(target) is None
         noisy = zarr.open_group(places / "in.zarr", mode="r")["0"][...]
         np.testing.assert_array_equal(zarr.open_group(target, mode="r")["0"][...], by_planes(noisy, prior))
     assert not working_folder(target).exists()
@@ -194,7 +194,7 @@ def test_a_run_killed_while_it_begins_or_ends_is_made_whole_by_the_next(places, 
     class KilledError(BaseException):
         pass
 
-    true = {"make_like": files.make_like, "_clear": files._clear, "_put_in_place": files._put_in_place}
+    true = {"make_like": files.stores.make_like, "_clear": files._clear, "_put_in_place": files._put_in_place}
 
     def cut_short(path, images, begun):
         true["make_like"](path, images, begun)
@@ -231,7 +231,7 @@ def test_a_hidden_folder_without_a_process_is_taken_over(places, prior):
     os.close(claim(working_folder(target)))
     (working_folder(target) / files.OLD).mkdir()
     denoise_store(places / "in.zarr", target, Settings(prior=prior), SIGMA)
-    assert images_of(target)
+    assert find_images(target)
     assert not working_folder(target).exists()
 
 

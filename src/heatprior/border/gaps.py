@@ -33,9 +33,9 @@ class Mirrored:
 
     def rows(self, read: Callable[[slice | IntArray], FloatArray], rows: slice | IntArray) -> FloatArray:
         """Some rows of the mirrored array, of which `read` gives rows; maybe a view of them."""
-        wanted = _in_runs(self._rows[rows])
+        wanted = _split_runs(self._rows[rows])
         values = read(wanted[0] if len(wanted) == 1 else self._rows[rows])
-        pieces = [values[:, piece] for piece in _in_runs(self._columns)]
+        pieces = [values[:, piece] for piece in _split_runs(self._columns)]
         return pieces[0] if len(pieces) == 1 else np.concatenate(pieces, axis=1)
 
     def part(self, window: Window, corner: tuple[int, int]) -> Mirrored:
@@ -51,7 +51,7 @@ class Mirrored:
         return slice(int(rows.min()), int(rows.max()) + 1), slice(int(columns.min()), int(columns.max()) + 1)
 
 
-def _in_runs(places: IntArray) -> list[slice | IntArray]:
+def _split_runs(places: IntArray) -> list[slice | IntArray]:
     """Mirrored places as what is before the first rising run, the run itself as a slice, and what is after it."""
     rising = np.flatnonzero(np.diff(places) == 1)
     if len(rising) == 0:

@@ -89,7 +89,7 @@ def unwrap(image: Any, channel_axis: ChannelAxis = None, dtype: DTypeLike | None
             raise InvalidInputError("the image is a list whose rows differ in length; make them equal") from error
     if isinstance(image, np.ma.MaskedArray):
         return _unwrap_masked(image, channel_axis, dtype)
-    narrow = _in_known_type(image)
+    narrow = _widen_integers(image)
     return Held(narrow, channel_axis, None if narrow is image else image.dtype, lambda result: result)
 
 
@@ -97,7 +97,7 @@ def _comes_from(image: object, package: str) -> bool:
     return package in sys.modules and any(kind.__module__.partition(".")[0] == package for kind in type(image).__mro__)
 
 
-def _in_known_type(image: Any) -> Any:
+def _widen_integers(image: Any) -> Any:
     """Integers of other lengths as those that hold their values; everything else as it is."""
     name = str(getattr(image, "dtype", ""))
     if not isinstance(image, np.ndarray) or name not in WIDER or image.size == 0:

@@ -329,7 +329,7 @@ def report_error(error: object) -> None:
 
 
 @contextmanager
-def hear_library(refusal: str) -> Iterator[list[str]]:
+def collect_warnings(refusal: str) -> Iterator[list[str]]:
     """Collect the library's warnings, a line each, in a list filled at the end; begin its refusals with `refusal`."""
     messages: list[str] = []
     try:

@@ -212,7 +212,7 @@ def denoise_file(job: batches.Job, progress: Progress, request: Request) -> str:
     check_writable(job.target, image)
     if request.error is not None:
         check_writable(request.error(job), _error_image(image))
-    with batches.hear_library(f"cannot denoise {job.source}") as warned:
+    with batches.collect_warnings(f"cannot denoise {job.source}") as warned:
         depth = None if request.volume is None else image.depth_axis(request.volume.upper())
         settings = replace(request.settings, channel_axis=image.channel_axis, depth_axis=depth)
         sigma = image.sigma if request.sigma is None and settings.noise == "auto" else request.sigma

@@ -76,7 +76,7 @@ def _estimate_file(path: Path, kind: str, white: float | None, picture: Path | N
     if path.is_dir():
         raise InvalidInputError(f"{path} is a folder; give its images")
     image = read_image(path)
-    with batches.hear_library(f"cannot estimate the noise of {path}") as warned:
+    with batches.collect_warnings(f"cannot estimate the noise of {path}") as warned:
         report = estimate_noise(image.values(), kind, channel_axis=image.channel_axis, white=white)
     doubts = find_doubts(report, image.values(), image.channel_axis)
     warned += chain.from_iterable(doubts)

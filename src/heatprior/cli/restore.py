@@ -97,7 +97,7 @@ def _restore(job: batches.Job, progress: Progress, *, task: Task, request: Reque
     image = read_image(job.source)
     result = image.enlarge(task.factor)
     check_writable(job.target, result)
-    with batches.hear_library(f"cannot {task.verb} {job.source}") as warned:
+    with batches.collect_warnings(f"cannot {task.verb} {job.source}") as warned:
         options |= {"channel_axis": image.channel_axis, "white": request.white, "progress": progress}
         pixels = task.restore(image.values(), **options)
     write_image(job.target, pixels, like=result)

@@ -91,7 +91,7 @@ def denoise_store(
     """
     source, target = source.absolute(), location(target)  # workers may be elsewhere
     keep_apart([target], [source, *filter(Path.is_file, [Path(str(settings.prior))])])
-    images = stores.images_of(source)
+    images = stores.find_images(source)
     _check_target(target, force=force)
     folder = working_folder(target)
     with explain_write_errors(target):
@@ -173,7 +173,7 @@ def _squares(
 def _run_all(pool: Pool, tasks: list[Task], journal: Journal, report: Report) -> int:
     """Run all blocks level by level: one is complete before the next begins."""
     plan = [(task, level) for task in tasks for level in range(len(task.image.levels))]
-    count, found = sum(prod(len(starts) for starts in _starts(*each)[0]) for each in plan), len(journal.done)
+    count, found = sum(prod(len(starts) for starts in _divide(*each)[0]) for each in plan), len(journal.done)
     report(found, count)
 
     def done(name: str) -> None:
@@ -181,21 +181,21 @@ def _run_all(pool: Pool, tasks: list[Task], journal: Journal, report: Report) ->
         report(len(journal.done), count)
 
     for task, level in plan:
-        run(pool, write_block, _left(task, level, journal.done), done)
+        run(pool, write_block, _list_remaining(task, level, journal.done), done)
     return found
 
 
-def _left(task: Task, level: int, done: set[str]) -> Iterator[tuple[str, tuple[Any, ...]]]:
-    """The blocks of a level that are still to be done, by name, in the order of the array, and one at a time."""
-    starts, shape = _starts(task, level)
+def _list_remaining(task: Task, level: int, done: set[str]) -> Iterator[tuple[str, tuple[Any, ...]]]:
+    """List the blocks of a level that are still to be done, by name, in the order of the array, one at a time."""
+    starts, shape = _divide(task, level)
     for number, corner in enumerate(product(*starts)):
         if (name := f"{task.image.levels[level]} {number}") not in done:
             ends = (min(first + along.step, n) for first, along, n in zip(corner, starts, shape, strict=True))
             yield name, (task, level, tuple(map(slice, corner, ends)))
 
 
-def _starts(task: Task, level: int) -> tuple[list[range], tuple[int, ...]]:
-    """Where blocks begin along each axis: of whole chunks or shards, of about as many pixels as AREA."""
+def _divide(task: Task, level: int) -> tuple[list[range], tuple[int, ...]]:
+    """Divide a level into blocks of whole chunks or shards, of about AREA pixels: where they begin along each axis."""
     array = stores.open_node(task.target, task.image.levels[level], "r+")
     unit, shape = array.shards or array.chunks, array.shape
     channel = task.image.channel_axis if task.image.in_colour else None
@@ -269,10 +269,10 @@ def _check_target(target: Path, *, force: bool) -> None:
     if not any(target.iterdir()):
         return
     refusal = f"{target} holds something else than a zarr store of images and is not replaced"
-    if stores.is_store(target) and (foreign := stores.foreign_in(target)) is not None:
+    if stores.is_store(target) and (foreign := stores.find_foreign(target)) is not None:
         raise OutputFileError(f"{refusal}: {foreign}; move that away, or choose another name")
     try:
-        stores.images_of(target)
+        stores.find_images(target)
     except ImageFileError as error:
         raise OutputFileError(f"{refusal}; choose another name") from error
 

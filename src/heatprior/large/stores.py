@@ -64,8 +64,8 @@ def is_store(path: Path) -> bool:
     return path.is_dir() and any((path / name).is_file() for name in METADATA)
 
 
-def foreign_in(path: Path) -> Path | None:
-    """The first thing in a store that is no part of it, neither metadata nor a chunk of an array; None if all is.
+def find_foreign(path: Path) -> Path | None:
+    """Find the first thing in a store that is no part of it, neither metadata nor a chunk of an array; None if all is.
 
     A store in a store is none of its groups: it was put there.
     """
@@ -94,8 +94,8 @@ def _is_array(folder: Path) -> bool:
     return isinstance(about, dict) and about.get("node_type") == "array"
 
 
-def images_of(path: Path) -> list[Image]:
-    """What is to be denoised: the image of an OME-Zarr, an array, every array of a group that may be one; or a TIFF."""
+def find_images(path: Path) -> list[Image]:
+    """Find what is to be denoised: the image of an OME-Zarr, an array, all arrays of a group that may be, or a TIFF."""
     if path.suffix.lower() in TIFF:
         source = open_node(path, "")
         if source.dtype.newbyteorder("=") not in WHITES:
@@ -116,7 +116,7 @@ def _images_below(path: Path, name: str) -> Iterator[Image]:
         if node.ndim >= 2 and node.size and node.dtype.newbyteorder("=") in WHITES:
             yield Image((name,), None)
         return
-    if (multiscale := multiscale_of(dict(node.attrs), str(path / name) if name else str(path))) is not None:
+    if (multiscale := parse_multiscale(dict(node.attrs), str(path / name) if name else str(path))) is not None:
         axes = multiscale.axes or ()
         levels = tuple(f"{name}/{level}".lstrip("/") for level in multiscale.levels)
         for level in levels:
@@ -214,8 +214,8 @@ def read(path: Path, name: str, index: tuple[slice, ...]) -> np.ndarray[Any, Any
         ) from error
 
 
-def multiscale_of(attributes: Mapping[str, Any], name: str) -> Image | None:
-    """The multiscale image that attributes describe, with its own paths of levels; None if there is none.
+def parse_multiscale(attributes: Mapping[str, Any], name: str) -> Image | None:
+    """Parse the multiscale image that attributes describe, with its own paths of levels; None if there is none.
 
     Refuses axes that do not end in y, x.
     """
