@@ -7,7 +7,7 @@ import os
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import cache, partial
 from inspect import Parameter, Signature, signature
 from pathlib import Path
@@ -246,8 +246,8 @@ def prepare(
     return todo
 
 
-def run_jobs(todo: Plan, output: Path | None, work: Callable[[Job, Progress], str]) -> None:
-    """Do each job by `work`, which returns a line that says what was done; if it fails, the other jobs go on.
+def run_jobs(todo: Plan, output: Path | None) -> Iterator[tuple[Job, AbstractContextManager[Progress]]]:
+    """Yield each job, with a block to do it in, which gives its progress; where the block fails, the other jobs go on.
 
     Failures are reported and the exit code is then 1, but the failure of a single job is raised.
     """
@@ -256,18 +256,23 @@ def run_jobs(todo: Plan, output: Path | None, work: Callable[[Job, Progress], st
         report_error(reason)
     folders = [output] if output is not None else list(dict.fromkeys(job.target.parent for job in todo.jobs))
     made = [folder for folder in folders if not (todo.single or folder.is_dir())]
+
+    @contextmanager
+    def attempt(job: Job, number: int) -> Iterator[Progress]:
+        try:
+            make_folder(job.target.parent)
+            yield partial(progress, before=number)
+        except (HeatpriorError, MemoryError) as error:
+            if todo.single:
+                raise
+            reason = str(error) or "not enough memory"
+            failures.append(reason if str(job.source) in reason else f"{job.source}: {reason}")
+            report_error(failures[-1])
+
     try:
         with show_progress(len(todo.jobs)) as progress:
             for number, job in enumerate(todo.jobs):
-                try:
-                    make_folder(job.target.parent)
-                    say(work(job, partial(progress, before=number)))
-                except (HeatpriorError, MemoryError) as error:
-                    if todo.single:
-                        raise
-                    reason = str(error) or "not enough memory"
-                    failures.append(reason if str(job.source) in reason else f"{job.source}: {reason}")
-                    report_error(failures[-1])
+                yield job, attempt(job, number)
     finally:
         for folder in made:  # what is empty in them goes, and so do they if nothing is left
             for place, _, _ in os.walk(folder, topdown=False):

@@ -159,7 +159,9 @@ def denoise(
     chosen = None if prior is None else load(prior)
     settings = Settings(kind, quality, chosen, white=white, strength=strength, keep_outliers=keep_outliers)
     request = Request(level, settings, compare, place, volume)
-    batches.run_jobs(todo, output, partial(denoise_file, request=request))
+    for job, attempt in batches.run_jobs(todo, output):
+        with attempt as progress:
+            batches.say(denoise_file(job, progress, request))
 
 
 def _read_noise(noise: str) -> str | NoiseProfile | PoissonGaussian:

@@ -86,10 +86,12 @@ def restore_files(request: Request, task: Task, *read: str | None) -> None:
     )  # fmt: skip
     batches.announce_compiling()
     prior = load(request.prior)
-    batches.run_jobs(todo, request.output, partial(_restore, task=task, request=request, sigma=level, prior=prior))
+    for job, attempt in batches.run_jobs(todo, request.output):
+        with attempt as progress:
+            batches.say(_restore(job, progress, task, request, sigma=level, prior=prior))
 
 
-def _restore(job: batches.Job, progress: Progress, *, task: Task, request: Request, **options: Any) -> str:
+def _restore(job: batches.Job, progress: Progress, task: Task, request: Request, **options: Any) -> str:
     """Read, restore and write one image; returns a line that says what was done."""
     from heatprior.images import check_writable, read_image, write_image
 
