@@ -231,13 +231,13 @@ def sample_of_pydicom(name: str) -> Path:
 @pytest.mark.parametrize(
     ("name", "kind"),
     [
-        ("MR_small_bigendian.dcm", "64×64 pixels, grey, int16"),
-        ("MR_small_expb.dcm", "64×64 pixels, grey, int16"),
-        ("rtdose_expb.dcm", "15 images of 10×10 pixels, grey, uint32"),
+        ("MR_small_bigendian.dcm", "64×64 pixels, grey, 16 bits, signed"),
+        ("MR_small_expb.dcm", "64×64 pixels, grey, 16 bits, signed"),
+        ("rtdose_expb.dcm", "15 images of 10×10 pixels, grey, 32 bits"),
         ("SC_rgb_small_odd_big_endian.dcm", "3×3 pixels, colour, 8 bits"),
         ("SC_rgb_rle_16bit.dcm", "100×100 pixels, colour, 16 bits"),
         ("SC_rgb_rle_16bit_2frame.dcm", "2 images of 100×100 pixels, colour, 16 bits"),
-        ("SC_rgb_rle_32bit.dcm", "100×100 pixels, colour, uint32"),
+        ("SC_rgb_rle_32bit.dcm", "100×100 pixels, colour, 32 bits"),
         ("SC_ybr_full_422_uncompressed.dcm", "100×100 pixels, colour, 8 bits"),
         ("image_dfl.dcm", "512×512 pixels, grey, 8 bits"),
         ("SC_rgb_jpeg.dcm", "256×256 pixels, colour, 8 bits"),  # whose elements are not encoded as it says

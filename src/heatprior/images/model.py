@@ -140,7 +140,7 @@ class ImageFile:
         size = f"{shape[-1]}×{shape[-2]}"
         count = f"{'×'.join(map(str, self.stack))} images of " if self.stack else ""
         bits = 8 * self.pixels.dtype.itemsize
-        kind = f"{bits} bits" if self.pixels.dtype.kind in "iu" else f"{bits}-bit floats"
+        kind = {"u": f"{bits} bits", "i": f"{bits} bits, signed"}.get(self.pixels.dtype.kind, f"{bits}-bit floats")
         return f"{count}{size} pixels, {'colour' if self.colour else 'grey'}, {kind}"
 
     def samples(self, pixels: NDArray[Any]) -> NDArray[Any]:
