@@ -221,6 +221,22 @@ def test_a_huge_png_that_does_not_begin_with_its_header_is_refused_before_it_is_
             tracemalloc.stop()
 
 
+def test_a_huge_png_that_declares_far_more_pixels_than_it_can_hold_is_refused_before_it_is_read(tmp_path: Path):
+    path = tmp_path / "image.png"
+    save_png(path, noise((40, 50, 3), "uint8"))
+    content = bytearray(path.read_bytes())
+    struct.pack_into(">II", content, 16, 2**24, 2**24)
+    path.write_bytes(content)
+    os.truncate(path, 1 << 30)
+    tracemalloc.start()
+    try:
+        with pytest.raises(ImageFileError, match=r"it declares .* but is a file of 107. MB"):
+            read_image(path)
+        assert tracemalloc.get_traced_memory()[1] < 3 * decoding.ROOM
+    finally:
+        tracemalloc.stop()
+
+
 @pytest.mark.parametrize("mode", ["L", "P"])
 def test_a_strip_far_longer_than_its_pixels_is_refused_before_it_is_read(tmp_path: Path, mode: str):
     path = tmp_path / "image.tif"

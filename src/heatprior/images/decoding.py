@@ -25,6 +25,7 @@ from heatprior.locks import thread_lock
 
 EXPANSION = 2600  # bytes of pixels that one byte of a file may stand for; the most is that of LZW
 SMALL = 1 << 20  # whatever declares less is harmless
+MOST_SAMPLES = 4  # of a pixel, for which the headers of PNG, JPEG and WebP are taken
 ROOM = 1 << 26  # bytes that a file may hold beside its pixels: profiles, previews, the film of a moving photograph
 COPIES = 3  # of the image, that reading it, comparing and converting may need
 MEMORY_FILES = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
@@ -65,7 +66,9 @@ def read_content(path: Path, measure: Callable[[bytes], int]) -> bytes:
     with path.open("rb") as file:
         stored = os.fstat(file.fileno()).st_size
         if stored > ROOM:
-            check_padding(measure(file.read(ROOM)), stored)
+            declared = measure(file.read(ROOM))
+            check_padding(declared, stored)
+            check_size(declared // MOST_SAMPLES, stored)
             file.seek(0)
         return file.read()
 
