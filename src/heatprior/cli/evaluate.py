@@ -5,15 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from heatprior.cli.batches import SOME_FAILED, OwnPrior, Quality, Replace, announce_compiling, check_named, report_error
 from heatprior.presets import DEFAULT
-
-if TYPE_CHECKING:
-    pass
 
 LEVELS = [15.0, 25.0, 50.0, 100.0]
 GREY_LEVELS = 255.0  # of the literature
