@@ -173,6 +173,16 @@ def test_the_noise_is_found_once_from_squares_whatever_the_blocks():
     np.testing.assert_array_equal(first, known)
 
 
+def test_weak_noise_is_looked_at_by_the_finer_prior_as_in_memory():
+    clean = data.gravel()[-200:, -240:] / 255.0
+    noisy = (clean + np.random.default_rng(1).normal(0, 5 / 255, clean.shape)).astype(np.float32)
+    known = {"noise": "constant", "prior": PRIOR, "steps": 1, "white": 1.0}
+    whole, lazy = (hp.denoise(image, **known) for image in (noisy, da.from_array(noisy, chunks=128)))
+    np.testing.assert_array_equal(lazy.compute(), whole)
+    level, by_filters = (hp.estimate_sigma(noisy, prior=prior, white=1.0).sigma for prior in (None, "patch7"))
+    assert level < 0.95 * by_filters
+
+
 @pytest.mark.parametrize("picture", [data.camera, data.astronaut])
 def test_where_no_noise_is_found_no_block_changes_unless_it_is_to_be_smoothed(picture):
     image = picture()[100:300, 100:300]

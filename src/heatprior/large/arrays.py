@@ -71,7 +71,7 @@ def denoise(image: da.Array, sigma: ArrayLike | da.Array | None, settings: Setti
     full = _likely_scale(channels, by_type, given) if white is None else by_type
     cut: Callable[..., Any]  # the levels of a block
     if given is None:
-        reports = _reports(channels, noise, "patch7", full, in_colour=in_colour)
+        reports = _reports(channels, noise, None, full, in_colour=in_colour)
         cut = partial(delayed(blocks.Levels.of_block), delayed(_levels_of)(reports, channels.ndim, settings.strength))
     else:
         cut = _cut_levels(given, channels)

@@ -149,7 +149,7 @@ def _task(source: Path, working: Path, image: Image, settings: Settings, sigma: 
             planes = _squares(source, image, by_channel=in_colour)  # of every colour, or of all planes, as in memory
             full = blocks.full_scale_of_squares(planes, given, type_white(np.zeros((1, 1), array.dtype)))
         if sigma is None:
-            reports = blocks.noise_of_squares(_squares(source, image), "auto", "patch7", full, in_colour=in_colour)
+            reports = blocks.noise_of_squares(_squares(source, image), "auto", None, full, in_colour=in_colour)
             sigmas = [float(report.sigma.flat[0]) for report in reports]
         journal.note(**{scale: full, name: sigmas})
     white, rules = journal.noted[scale], tuple[Rule, ...]()
