@@ -165,3 +165,5 @@ def test_a_full_scale_beyond_floats_is_refused(white):
 def test_an_image_without_a_single_pixel_is_refused_in_one_line(shape):
     with pytest.raises(hp.InvalidInputError, match="holds nothing but NaN"):
         hp.denoise(np.full(shape, np.nan))
+    with pytest.raises(hp.InvalidInputError, match="holds nothing but NaN"):
+        hp.denoise(np.full(shape, np.nan), noise=hp.PoissonGaussian(1.0), quality="fast")

@@ -86,6 +86,8 @@ class PoissonGaussian:
 
     def check_fits(self, image: NDArray[Any]) -> None:
         """Refuse an image most of which is darker than no photons, or all of which is nothing beside one."""
+        if np.isnan(image).all():  # which is refused as that
+            return
         middle, brightest = float(np.nanmedian(image)) - self.black, float(np.nanmax(image)) - self.black
         if middle < -3.0 * self.read_noise - self.gain or 0.0 < brightest < LEAST_PHOTON * self.gain:
             raise InvalidInputError(
