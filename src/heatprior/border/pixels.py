@@ -36,7 +36,7 @@ LEAST_WHITE = 1e-305  # below it one over full scale is beyond float64
 LARGEST_SIGMA = 10.0  # over full scale; beyond it a unit was mistaken
 LEAST_SIGMA_OF_INTEGERS = 0.25  # weaker noise is lost in the rounding to whole numbers
 CHROMA = 4.0  # norm of the rows of the differences
-WIDER = {"int8": ("int16",), "int64": ("int32", "uint32"), "uint64": ("uint32",)}  # in what other integers are kept
+WIDER = {"int8": ("int16",), "int64": ("int32", "uint32"), "uint64": ("uint32",)}  # others become these
 PILLOW_MODES = ("L", "I", "I;16", "F", "RGB", "RGBA")
 MOSTLY = 0.5  # of the pixels: a channel with noise never has so many of one value
 ALONE = np.ones((1, 1))  # the mix of a channel by itself
@@ -59,7 +59,7 @@ class Held(NamedTuple):
 
 
 def unwrap(image: Any, channel_axis: ChannelAxis = None, dtype: DTypeLike | None = None) -> Held:
-    """The array in an object, of a type that has a scale; what is masked is NaN. `dtype` is wanted of the result."""
+    """Take the array out of an object, in a type that has a scale, what is masked as NaN; `dtype` is the result's."""
     if isinstance(image, str | PathLike):
         raise InvalidInputError(
             f"the image is a path, {str(image)!r}; read it first, as by skimage.io.imread, or run: heatprior denoise "
@@ -98,7 +98,7 @@ def _comes_from(image: object, package: str) -> bool:
 
 
 def _widen_integers(image: Any) -> Any:
-    """Integers of other lengths as those that hold their values; everything else as it is."""
+    """Convert integers of 8 bits with a sign, or of 64 bits, to a type with a scale that holds them; leave all else."""
     name = str(getattr(image, "dtype", ""))
     if not isinstance(image, np.ndarray) or name not in WIDER or image.size == 0:
         return image

@@ -2,7 +2,7 @@
 
 The evidence of a model is its log-likelihood less half its number of parameters times the logarithm of the number of
 blocks (BIC). The likelihood is divided first by how often it counts the same information, since patches overlap, and
-by how much more it errs since photographs are not quite what the prior says.
+by how much larger its error is because photographs are not quite what the prior says.
 """
 
 from __future__ import annotations
@@ -155,12 +155,12 @@ def why_constant(channel: ChannelNoise) -> str:
 
 
 def _repeated(local: LocalLevels, misfit: float) -> float:
-    """How often the likelihood counts the same, and how much more it errs since images are not what the prior says."""
+    """By how much evidence is divided: how often pixels are counted, times the growth of the error by the misfit."""
     return local.repeated * (1.0 + (misfit / float(np.median(local.error[local.blocks.usable]))) ** 2)
 
 
 def _evidence(local: LocalLevels, line: Affine | None, misfit: float) -> dict[str, float]:
-    """Of each model, less that of the constant one."""
+    """The evidence of each model, less that of the constant one."""
     used = local.blocks.usable
     values = local.values[:, used]
     repeated = _repeated(local, misfit)

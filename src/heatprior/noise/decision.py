@@ -71,7 +71,7 @@ class Description(NamedTuple):
     """What an image is judged by; logarithms of levels in grey levels of 8 bits."""
 
     features: FloatArray  # energies of bands of the flattest patches, of less flat ones; in colours, how they relate
-    log_level: float  # of what its flattest patches hold
+    log_level: float  # of what the flattest patches of the image hold
     log_white: float  # of white noise, by likelihood
     octaves: float  # by how much that differs at most at half and quarter size, times two for each octave
 
@@ -143,7 +143,7 @@ def _log_white_levels(channel: FloatArray, whole: FloatArray) -> FloatArray:
 
 
 def gaussians(points: FloatArray, centres: FloatArray, narrowness: float) -> FloatArray:
-    """Of points (…, k) around centres (m, k): (…, m)."""
+    """Gaussians around centres (m, k), each one at its centre, at points (…, k): (…, m)."""
     squares = np.square(points).sum(axis=-1)[..., None] + np.square(centres).sum(axis=-1) - 2.0 * points @ centres.T
     return np.asarray(np.exp(-narrowness * squares))
 
@@ -216,7 +216,7 @@ class Patches(NamedTuple):
         return [Patches(self.coefficients[:, g], self.energies[:, g], self.brightness[g]) for g in groups]
 
     def relations(self) -> FloatArray:
-        """Of fine to coarse, to brightness, to direction, and between channels."""
+        """How fine texture relates to coarse texture, brightness and direction, and channels to each other: (r,)."""
         coarse, fine = (np.log(self.energies[..., part].mean(axis=2) + LEAST_ENERGY) for part in (COARSE, FINE))
         light = np.log(np.maximum(self.brightness, 0.0) + DARKEST)
         across, along = (np.square(self.coefficients[..., part]).sum(axis=2) for part in _directions())
@@ -233,14 +233,14 @@ class Patches(NamedTuple):
 
 
 def _correlations(first: FloatArray, second: FloatArray) -> FloatArray:
-    """Row by row."""
+    """Correlation coefficients of two arrays (n, m), row by row: (n,)."""
     first, second = (rows - rows.mean(axis=1, keepdims=True) for rows in (first, second))
     norms = np.sqrt(np.square(first).sum(axis=1) * np.square(second).sum(axis=1))
     return np.asarray((first * second).sum(axis=1) / (norms + LEAST_ENERGY))
 
 
 def _patches(mixed: FloatArray, cut: FloatArray) -> tuple[Patches, float] | None:
-    """Patches that are not clipped, and which part of all is one value."""
+    """Patches that are not clipped, and the share of all patches that hold one value; None if too few are left."""
     height, width = mixed.shape[1:]
     if min(height, width) < 2 * SIZE:
         return None

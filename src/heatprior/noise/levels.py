@@ -106,14 +106,14 @@ class NoiseLevel(NamedTuple):
 
 
 class Estimate(NamedTuple):
-    """Of one grey image, scaled to [0, 1]."""
+    """The noise level of one grey image, scaled to [0, 1]."""
 
     sigma: float
     stderr: float
 
 
 def find_priors(prior: str | PathLike[str] | DiffusedPrior | None) -> list[Prior]:
-    """The prior that was named, or the usual one and a finer one, slower, for weak noise."""
+    """Load the prior that was named, or the usual one and, for weak noise, a finer and slower one."""
     return [load(USUAL), load(FINER)] if prior is None else [as_prior(prior)]
 
 
@@ -239,7 +239,7 @@ def parts_of(blocks: Blocks, side: int) -> IntArray:
 
 
 def clipping(image: FloatArray) -> Clipped:
-    """The lowest and highest value, where so many pixels have it that values beyond must have been cut off."""
+    """The lowest and highest value, each if so many pixels have it that values beyond must have been cut off."""
     low, high = float(np.nanmin(image)), float(np.nanmax(image))
     many = max(CLIPPED * image.size, FEWEST_CLIPPED)
     return (
@@ -295,7 +295,7 @@ class LocalLevels(NamedTuple):
 def local_levels(
     likelihood: NoiseLikelihood, image: FloatArray, whole: FloatArray, clipped: Clipped, window: float = WINDOW
 ) -> LocalLevels:
-    """Of a grey image (H, W) scaled to [0, 1], `whole` being the same without NaN."""
+    """Levels around every block of a grey image (H, W) scaled to [0, 1], `whole` being the same without NaN."""
     size, stride = likelihood.size, stride_for(likelihood, image.shape)
     width = max(window / (stride * (likelihood.block or MAP_BLOCK)), 0.5)
     first_look = np.log(OCTAVES)

@@ -3,12 +3,12 @@
 A prior of images knows nothing of what is above and below a slice. A mixture of three-dimensional patches does, fitted
 to the volume itself (volume_mixture.py) with the denoised slices as a guide, and once more on voxels of twice the size,
 whose result corrects low frequencies. The same volume is a stack of slices along any of its axes, too. Which of them to
-believe is told by the volume (evidence.py): that finds voxels that are deeper than wide, motion and slices that do not
-lie well above each other, and is never worse than slices alone, beyond the error of that estimate.
+believe is estimated from the volume (evidence.py). So voxels that are deeper than wide, motion and misaligned slices
+need no setting, and the result is never worse than slices alone, up to the error of that estimate.
 
-Lamps flicker and dyes bleach, and gains that differ from slice to slice are edges to patches in three dimensions. Where
-the ratios of neighbouring slices tell of them, slices are divided by their gains, and their noise too, and multiplied
-again in the end.
+Lamps flicker and dyes bleach: gains that differ from slice to slice look like edges to patches in three dimensions.
+Where the ratios of neighbouring slices show them, slices and their noise are divided by their gains first, and the
+result is multiplied by them again.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ AGAIN = 0.3  # of the noise, which is taken to be left in that
 EVERY = 4  # slices of which one is probed
 TWICE = 4  # voxels of a patch along an axis that is halved
 TILE = 4  # pixels along a side of what is compared between slices
-BRIGHT = 5.0  # times its noise, a tile of which gains are told; there is black in most volumes
+BRIGHT = 5.0  # times its noise: only such tiles tell gains, since most volumes hold black
 FEWEST_TILES = 16
-SPREAD = 1.25 * 1.25  # of the error of a median: the mean absolute deviation from it, over the root of the number
-LEAST_GAIN, SURE = 0.005, 3.0  # that matters to patches, and how many times the error it has to be
-SLOW = 4.0  # slices, the standard deviation over which gains are even
+SPREAD = 1.25 * 1.25  # error of a median, over the mean absolute deviation divided by the root of the count
+LEAST_GAIN, SURE = 0.005, 3.0  # less does not matter to patches; as many times the error is no chance
+SLOW = 4.0  # slices: the standard deviation of the Gaussian that tells slow changes
 
 PlaneDenoiser = Callable[[FloatArray, Noise], FloatArray]  # (H, W), its noise → the same denoised
 
@@ -83,9 +83,10 @@ def denoise_volume(
 
 
 def find_gains(noisy: FloatArray, sigma: FloatArray) -> FloatArray:
-    """How much brighter every slice is than those around it, (D, 1, 1); one for all where nothing tells of gains.
+    """How much brighter each slice is than those around it, (D, 1, 1); ones where no gains are found.
 
-    The median ratio of tiles of neighbours, over all slices before; what changes slowly belongs to what is seen.
+    The logarithm of a gain is the sum, over all slices before, of median log-ratios between tiles of neighbours, less
+    its smooth part: what changes slowly belongs to the object.
     """
     depth, rows, columns = (length // side for length, side in zip(noisy.shape, (1, TILE, TILE), strict=True))
     cut = noisy[:, : rows * TILE, : columns * TILE].reshape(depth, rows, TILE, columns, TILE)
@@ -176,7 +177,7 @@ def denoise_slices(volumes: Pair, sigma: FloatArray, axis: int, denoise_plane: P
 
 
 def blend(found: Sequence[Pair], noisy: FloatArray, drawn: FloatArray) -> Pair:
-    """The blend of least estimated risk; of a probe n = `drawn` that was added, too, where all know that."""
+    """The blend of least estimated risk, of results and of those with the probe `drawn` added, where all have these."""
     weights = weigh(found, noisy, drawn)
     clean, probed = (sum(w * pair[k] for w, pair in zip(weights, found, strict=True) if w > 0.0) for k in (0, 1))
     return np.asarray(clean, np.float32), np.asarray(probed, np.float32)
