@@ -207,6 +207,12 @@ def test_weak_noise_is_told_from_texture_better_than_by_filters():
     assert usual < 0.7 * by_filters  # 0.3 and 0.5 grey levels
 
 
+def test_gaps_that_leave_no_patch_to_the_finer_prior_leave_the_level_of_the_first():
+    noisy = np.random.default_rng(0).normal(0.5, 0.03, (80, 80))
+    noisy[::8], noisy[:, ::8] = np.nan, np.nan
+    assert hp.estimate_sigma(noisy, white=1.0) == hp.estimate_sigma(noisy, white=1.0, prior="patch7")
+
+
 def test_stronger_noise_needs_no_second_look():
     noisy = noisy_landscape(0.1)
     assert hp.estimate_sigma(noisy, white=1.0) == hp.estimate_sigma(noisy, white=1.0, prior="patch7")

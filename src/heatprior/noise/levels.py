@@ -12,6 +12,7 @@ of the contrasts are those of the whole image: they and the map are found in tur
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from os import PathLike
 from typing import Any, NamedTuple
@@ -130,8 +131,9 @@ def find_level(image: FloatArray, priors: Sequence[Prior]) -> Level:
     likelihood = likelihood_of(priors[0])
     first = best = noise_level(image, likelihood)
     if len(priors) > 1 and FAINT < first.sigma < WEAK and min(image.shape) >= likelihood_of(priors[-1]).size:
-        likelihood = likelihood_of(priors[-1])
-        best = noise_level(image, replace(likelihood, most_patches=FINER_PATCHES), start=first.sigma)
+        finer = replace(likelihood_of(priors[-1]), most_patches=FINER_PATCHES)
+        with suppress(InvalidInputError):  # gaps may leave no whole patch, since its patches are larger
+            best, likelihood = noise_level(image, finer, start=first.sigma), finer
     return Level(first, best, float(model_error(np.array(best.sigma), likelihood.photograph_error)))
 
 
