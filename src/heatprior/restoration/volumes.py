@@ -6,9 +6,9 @@ whose result corrects low frequencies. The same volume is a stack of slices alon
 believe is estimated from the volume (evidence.py). So voxels that are deeper than wide, motion and misaligned slices
 need no setting, and the result is never worse than slices alone, up to the error of that estimate.
 
-Lamps flicker and dyes bleach: gains that differ from slice to slice look like edges to patches in three dimensions.
-Where the ratios of neighbouring slices show them, slices and their noise are divided by their gains first, and the
-result is multiplied by them again.
+Lamps flicker: gains that differ from slice to slice look like edges to patches in three dimensions. Where the ratios of
+neighbouring slices show them, slices and their noise are divided by their gains first, and the result is multiplied by
+them again.
 """
 
 from __future__ import annotations
