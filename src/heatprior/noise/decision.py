@@ -21,7 +21,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
-from numpy.typing import NDArray
 from safetensors import safe_open
 
 from heatprior.arrays import FloatArray
@@ -54,6 +53,10 @@ FEWEST_UNCUT = 0.1  # of the patches
 LEAST_ENERGY = 1e-3  # in squared grey levels of 8 bits: below rounding
 WHITE = 255.0  # grey levels that features are in
 MIX = np.array([[1.0, 1.0, 1.0], [1.0, 0.0, -1.0], [1.0, -2.0, 1.0]]) / np.sqrt([[3.0], [2.0], [6.0]])  # orthonormal
+_ALONG, _ACROSS = np.divmod(np.arange(1, SIZE**2), SIZE)  # half periods of the cosines but the constant
+_DIRECTIONS = _ACROSS > _ALONG, _ALONG > _ACROSS
+_RADIUS = np.hypot(_ALONG, _ACROSS)
+_HALVES = np.split(np.argsort(_RADIUS, kind="stable"), [len(_RADIUS) // 2])  # coarse ones first
 NARROWNESS = 0.4  # of the Gaussians over standardised features: -log of their value at one spread in every feature
 
 
@@ -219,15 +222,14 @@ class Patches(NamedTuple):
         """How fine texture relates to coarse texture, brightness and direction, and channels to each other: (r,)."""
         coarse, fine = (np.log(self.energies[..., part].mean(axis=2) + LEAST_ENERGY) for part in (COARSE, FINE))
         light = np.log(np.maximum(self.brightness, 0.0) + DARKEST)
-        across, along = (np.square(self.coefficients[..., part]).sum(axis=2) for part in _directions())
+        across, along = (np.square(self.coefficients[..., part]).sum(axis=2) for part in _DIRECTIONS)
         direction = np.square((across - along) / (across + along + LEAST_ENERGY)).mean(axis=1)
         found = [direction, coarse.std(axis=1), fine.std(axis=1)]
         found += [_correlations(fine, coarse), _correlations(fine, np.broadcast_to(light, fine.shape))]
         first, second = np.triu_indices(len(fine), 1)
         found += [_correlations(fine[first], fine[second]), _correlations(coarse[first], coarse[second])]
-        length = self.coefficients.shape[2]
-        for part in (slice(0, length // 2), slice(length // 2, length)):
-            whole = self.coefficients[..., _by_radius()[part]].reshape(len(fine), -1)
+        for part in _HALVES:
+            whole = self.coefficients[..., part].reshape(len(fine), -1)
             found.append(_correlations(whole[first], whole[second]))
         return np.concatenate(found)
 
@@ -276,19 +278,5 @@ def halve(values: FloatArray) -> FloatArray:
 def _bands() -> tuple[FloatArray, FloatArray]:
     """The cosine basis without its constant (b², d), and what averages over its bands (d, bands)."""
     matrix = FilterBank.dct(SIZE).matrix
-    radius = np.hypot(*np.divmod(np.arange(1, SIZE**2), SIZE))
-    members = np.array([(radius >= low) & (radius < high) for low, high in pairwise(EDGES)])
+    members = np.array([(low <= _RADIUS) & (high > _RADIUS) for low, high in pairwise(EDGES)])
     return matrix.T.astype(np.float32), (members / members.sum(axis=1, keepdims=True)).T.astype(np.float32)
-
-
-@lru_cache(maxsize=1)
-def _directions() -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Which cosines vary faster across than along, and which the other way."""
-    along, across = np.divmod(np.arange(1, SIZE**2), SIZE)
-    return np.flatnonzero(across > along), np.flatnonzero(along > across)
-
-
-@lru_cache(maxsize=1)
-def _by_radius() -> NDArray[np.intp]:
-    """Cosines, coarse ones first."""
-    return np.argsort(np.hypot(*np.divmod(np.arange(1, SIZE**2), SIZE)), kind="stable")
