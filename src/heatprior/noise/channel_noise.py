@@ -36,7 +36,6 @@ from heatprior.noise.likelihood import (
     find_peak,
     stride_for,
     usable_patches,
-    values_at,
     weak_directions,
 )
 from heatprior.noise.photon_noise import Affine, fit_affine, holds_counts, whole_counts
@@ -161,20 +160,14 @@ def _repeated(local: LocalLevels, misfit: float) -> float:
 
 def _evidence(local: LocalLevels, line: Affine | None, misfit: float) -> dict[str, float]:
     """The evidence of each model, less that of the constant one."""
-    used = local.blocks.usable
-    values = local.values[:, used]
-    repeated = _repeated(local, misfit)
+    used, repeated = local.blocks.usable, _repeated(local, misfit)
     each = float(np.log(max(used.sum(), 2))) / 2.0
-
-    def likelihood(log_sigma: FloatArray) -> float:
-        return float(values_at(local.log_sigmas, values, log_sigma).sum()) / repeated
-
-    best = find_peak(local.log_sigmas, values.sum(axis=1)).log_sigma
-    constant = likelihood(np.full(values.shape[1], float(best)))
+    best = find_peak(local.log_sigmas, local.values[:, used].sum(axis=1)).log_sigma
+    constant = local.likelihood(np.full(used.sum(), float(best))) / repeated
     evidence = {"constant": 0.0}
     if line is not None:
-        evidence["affine"] = likelihood(line.log_sigma(local.blocks.means[used])) - constant - each
-    evidence["map"] = likelihood(local.log_sigma[used]) - constant - (local.parameters - 1.0) * each
+        evidence["affine"] = local.likelihood(line.log_sigma(local.blocks.means[used])) / repeated - constant - each
+    evidence["map"] = local.likelihood(local.log_sigma[used]) / repeated - constant - (local.parameters - 1.0) * each
     return evidence
 
 

@@ -44,6 +44,7 @@ from heatprior.noise.likelihood import (
     standard_error,
     stride_for,
     usable_patches,
+    values_at,
     weak_directions,
 )
 from heatprior.priors.protocol import DiffusedPrior, NoiseLikelihood, Prior
@@ -292,6 +293,10 @@ class LocalLevels(NamedTuple):
 
     def __repr__(self) -> str:
         return describe_fields(self)
+
+    def likelihood(self, log_sigma: FloatArray) -> float:
+        """The sum of the log-likelihoods of usable blocks, each at its own log sigma."""
+        return float(values_at(self.log_sigmas, self.values[:, self.blocks.usable], log_sigma).sum())
 
 
 def local_levels(

@@ -147,19 +147,15 @@ def holds_counts(image: FloatArray, floor: float, local: LocalLevels, line: Affi
     """
     if line is None or line.gain <= 0.0:
         return False
-    used = local.blocks.usable
-    brightness = local.blocks.means[used]
+    brightness = local.blocks.means[local.blocks.usable]
     bright = line.gain * float(np.quantile(brightness, ENDS[1])) + line.offset
     if line.gain * floor + line.offset > MOST_AT_FLOOR * bright:
         return False
 
-    def likelihood(log_sigma: FloatArray) -> float:
-        inside = np.clip(log_sigma, local.log_sigmas[0], local.log_sigmas[-1])
-        return float(values_at(local.log_sigmas, local.values[:, used], inside).sum()) / repeated
-
     levels = np.linspace(local.log_sigmas[0], local.log_sigmas[-1] + OCTAVE_ABOVE, LEVELS)
-    cut_off = max(likelihood(log_sigma_at_floor(brightness - floor, float(np.exp(level)))) for level in levels)
-    return likelihood(line.log_sigma(brightness)) > cut_off + MARGIN or whole_counts(image, floor, line) is not None
+    cut_off = max(local.likelihood(log_sigma_at_floor(brightness - floor, float(np.exp(level)))) for level in levels)
+    likelier = (local.likelihood(line.log_sigma(brightness)) - cut_off) / repeated > MARGIN
+    return likelier or whole_counts(image, floor, line) is not None
 
 
 def log_sigma_at_floor(height: FloatArray, sigma: float) -> FloatArray:
