@@ -8,7 +8,6 @@ import numpy as np
 
 from heatprior.app.pictures import FrameNoise
 from heatprior.display import format_full_scale, format_level
-from heatprior.noise.channel_noise import NINETY
 from heatprior.restoration.denoising import FLOOR
 
 COLOURS = ("red", "green", "blue")
@@ -52,15 +51,11 @@ def describe_noise(noise: FrameNoise, ends: tuple[float, float]) -> dict[str, An
 
 def _describe_details(noise: FrameNoise, levels: list[float]) -> list[str]:
     report = noise.report
-    half = max(
-        NINETY * float(np.hypot(channel.level.stderr, channel.model_error)) * report.white
-        for channel in report.channels
-    )
-    low, high = max(0.0, min(levels) - half), max(levels) + half
     kinds = set(report.models)
     sentences = []
     if "camera" not in kinds:
-        sentences.append(f"With 90 % certainty between {format_level(low)} and {format_level(high)}.")
+        low, high = zip(*(channel.interval90(report.white) for channel in report.channels), strict=True)
+        sentences.append(f"With 90 % certainty between {format_level(min(low))} and {format_level(max(high))}.")
     if len(levels) == len(COLOURS):
         each = ", ".join(f"{name} {format_level(level)}" for name, level in zip(COLOURS, levels, strict=True))
         sentences.append(f"By colour: {each}.")

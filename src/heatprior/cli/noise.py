@@ -118,17 +118,12 @@ def summarise(channel: ChannelNoise, white: float) -> dict[str, Any]:
     """The noise of a channel as numbers for the JSON, in the units of the image."""
     import numpy as np
 
-    from heatprior.noise.channel_noise import NINETY
-
-    sigma, stderr = (value * white for value in channel.level)
-    misfit = channel.model_error * white
-    half = NINETY * float(np.hypot(stderr, misfit))
     values: dict[str, Any] = {
         "model": channel.model,
-        "sigma": sigma,
-        "stderr": stderr,
-        "model_error": misfit,
-        "interval90": [max(0.0, sigma - half), sigma + half],
+        "sigma": channel.level.sigma * white,
+        "stderr": channel.level.stderr * white,
+        "model_error": channel.model_error * white,
+        "interval90": channel.interval90(white),
         "probability": channel.probability,
         "evidence": channel.evidence,
         "lowest": float(np.min(channel.sigma)) * white,

@@ -69,13 +69,21 @@ class ChannelNoise:
     counts: PoissonGaussian | None = None  # where it is affine, and grows with brightness
     __repr__ = describe_fields
 
+    def interval90(self, white: float) -> tuple[float, float]:
+        """The ends of the interval that holds the level in 90 of 100 cases, full scale being `white`."""
+        half = NINETY * float(np.hypot(self.level.stderr, self.model_error))
+        return max(0.0, self.level.sigma - half) * white, (self.level.sigma + half) * white
+
 
 def doubts_of(channel: ChannelNoise, image: FloatArray, size: int, white: float) -> list[str]:
     """What speaks against what was found in a grey image (H, W) scaled to [0, 1] by `white`."""
     if channel.model in ("none", "camera"):  # that was decided by what is there, whatever it is
         return []
-    weak = too_weak(channel.level.sigma, float(np.hypot(channel.level.stderr, channel.model_error)), white)
-    return [*([weak] if weak else []), *doubts(image, channel.level.sigma, size, white)]
+    found, (low, high) = doubts(image, channel.level.sigma, size, white), channel.interval90(white)
+    if low > 0.0:
+        return found
+    weak = f"noise below {format_level(high)} looks like fine texture; if detail is lost, lower the strength"
+    return [weak, *found]
 
 
 def channel_noise(
@@ -186,14 +194,6 @@ def one_of_each(found: Sequence[str]) -> list[str]:
     for doubt in found:
         kinds.setdefault(NUMBER.sub("#", doubt), doubt)
     return list(kinds.values())
-
-
-def too_weak(sigma: float, error: float, white: float = 1.0) -> str:
-    """Whether an estimate with this standard error might as well be zero."""
-    highest = sigma + NINETY * error
-    if sigma > NINETY * error:
-        return ""
-    return f"noise below {format_level(highest * white)} looks like fine texture; if detail is lost, lower the strength"
 
 
 def _clipped(image: FloatArray, sigma: float, size: int) -> str:
