@@ -8,7 +8,7 @@ from scipy.interpolate import CubicSpline
 from heatprior.scipy_subset import log_softmax, log_sum_exp, refine, softmax
 
 
-@pytest.mark.parametrize("count", [2, 3, 4, 5, 40])
+@pytest.mark.parametrize("count", [4, 5, 40])
 @pytest.mark.parametrize("shape", [(), (3,), (2, 3)])
 def test_refined_values_lie_on_the_not_a_knot_spline(count, shape):
     values = np.random.default_rng(count).standard_normal((count, *shape))

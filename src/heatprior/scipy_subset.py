@@ -53,8 +53,7 @@ def _largest(logarithms: FloatArray, axis: Axes) -> FloatArray:
 def refine(values: FloatArray, parts: int) -> FloatArray:
     """The cubic spline through `values` (n, …) at equal steps, each divided into `parts`: (parts (n − 1) + 1, …).
 
-    Not-a-knot: the third derivative is continuous at the last but one points, too. Through two or three points goes the
-    line or the parabola.
+    Not-a-knot: the third derivative is continuous at the last but one points, too. There are four points or more.
     """
     count = len(values)
     flat = np.reshape(values, (count, -1))
@@ -65,9 +64,6 @@ def refine(values: FloatArray, parts: int) -> FloatArray:
 def _matrix(count: int, parts: int) -> FloatArray:
     """The matrix that maps the values to the finer ones."""
     places = np.arange(parts * (count - 1) + 1) / parts
-    if count < 4:
-        to_powers = np.linalg.inv(np.vander(np.arange(float(count)), count))
-        return np.asarray(np.vander(places, count) @ to_powers)
     # Slopes d: d₋ + 4 d + d₊ = 3 (y₊ − y₋) inside; at the ends the first two pieces are one polynomial.
     system = 4.0 * np.eye(count) + np.eye(count, k=1) + np.eye(count, k=-1)
     right = 3.0 * (np.eye(count, k=1) - np.eye(count, k=-1))
