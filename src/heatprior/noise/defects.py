@@ -190,9 +190,8 @@ def mend(entered: Entered) -> tuple[Entered, Defects]:
 def mend_plane(values: FloatArray, rule: Rule) -> tuple[NDArray[np.bool_], Defects]:
     """Mend a plane (H, W), in place: where it was changed, and what was found."""
     changed = np.zeros(values.shape, bool)
-    lines, stripes = [], 0
-    for way, where in ((values, changed), (values.T, changed.T)):
-        lines.append(_fill_dead_columns(way, where))
+    columns, rows = _fill_dead_columns(values, changed), _fill_dead_columns(values.T, changed.T)
+    stripes = 0
     for way in (values, values.T):
         if (offsets := find_offsets(way)) is not None:
             np.subtract(way, offsets, out=way)
@@ -202,7 +201,7 @@ def mend_plane(values: FloatArray, rule: Rule) -> tuple[NDArray[np.bool_], Defec
     changed[found.rows, found.columns] = True
     changed |= stripes > 0
     hot = int(found.is_hot.sum())
-    return changed, Defects(hot, len(found.rows) - hot, lines[0], lines[1], stripes)
+    return changed, Defects(hot, len(found.rows) - hot, columns, rows, stripes)
 
 
 def _fill_dead_columns(values: FloatArray, changed: NDArray[np.bool_]) -> int:
@@ -249,10 +248,8 @@ def find_offsets(values: FloatArray) -> FloatArray | None:
     some = values[:: max(1, height // ROWS_LOOKED_AT)]
     bands = [_differences(rows) for rows in np.array_split(some, BANDS)]
     medians = np.stack([np.median(band, axis=0) for band in bands])  # (bands, W - 2)
-    covariances, apart = (
-        medians @ medians.T / (width - 2),
-        np.abs(np.subtract.outer(np.arange(BANDS), np.arange(BANDS))),
-    )
+    covariances = medians @ medians.T / (width - 2)
+    apart = np.abs(np.subtract.outer(np.arange(BANDS), np.arange(BANDS)))
     own, near, far = (float(covariances[where].mean()) for where in (apart == 0, apart == 1, apart >= BANDS // 2))
     if far <= CLEARLY * own / np.sqrt(width) or far < ALIKE * near:
         return None
@@ -385,10 +382,7 @@ def _likely(padded: FloatArray, least: float, step: float) -> tuple[IntArray, In
 def _hold_noise(windows: FloatArray) -> NDArray[np.bool_]:
     """Whether most neighbours in windows (n, 49) differ: those of drawings and of clipped pixels do not."""
     shaped = windows.reshape(-1, 2 * REACH + 1, 2 * REACH + 1)
-    equal = [
-        (shaped[:, 1:] == shaped[:, :-1]).mean(axis=(1, 2)),
-        (shaped[..., 1:] == shaped[..., :-1]).mean(axis=(1, 2)),
-    ]
+    equal = [(np.diff(shaped, axis=axis) == 0).mean(axis=(1, 2)) for axis in (1, 2)]
     return np.asarray(equal[0] + equal[1] < 2.0 * MOST_EQUAL)
 
 
