@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from heatprior.arrays import ChannelAxis, FloatArray
-from heatprior.border.entry import Entered, Group, enter
+from heatprior.border.entry import enter
 from heatprior.border.gaps import with_all_or_no_channel_missing
 from heatprior.border.pixels import as_channels, axis_or_none, in_unit_range, room_of, type_white, unwrap
 from heatprior.border.scale import join_squares, squares_of
@@ -26,7 +26,7 @@ from heatprior.errors import InvalidInputError
 from heatprior.kernels.patches import Progress, part_of, span_of
 from heatprior.kernels.threads import products_in_one_thread
 from heatprior.noise.channel_noise import ChannelNoise, channel_noise, doubts_of, why_constant
-from heatprior.noise.decision import Decision, decide
+from heatprior.noise.decision import decide
 from heatprior.noise.defects import NO_DEFECTS, Defects, holds_mosaic, join_mosaic, mend, split_mosaic
 from heatprior.noise.levels import Estimate, check_holds_patches, find_priors, likelihood_of, to_pixels
 from heatprior.noise.likelihood import OCTAVES, check_in_range
@@ -192,7 +192,8 @@ def estimate_noise(
     groups = list(entered.groups())
     by_place = dict.fromkeys(np.ndindex(channels.shape[:-2]), NO_NOISE)  # as that of transparency is
     for number, group in enumerate(groups):
-        own = _group_noise(_grey(entered, group), priors, noise, part_of(progress, number, len(groups)))
+        grey = in_unit_range(with_all_or_no_channel_missing(channels[group.place]), full)
+        own = _group_noise(grey, priors, noise, part_of(progress, number, len(groups)))
         by_place |= {(*group.image, c): one for c, one in zip(group.channels, own, strict=True)}
     found = list(by_place.values())
     if noise != "auto" and (
@@ -249,11 +250,6 @@ def report_of_mosaic(planes: NoiseReport, shape: tuple[int, ...]) -> NoiseReport
     return replace(planes, sigma=sigma, channels=tuple(channels), defects=planes.defects._replace(mosaic=1))
 
 
-def _grey(entered: Entered, group: Group) -> FloatArray:
-    """The channels of a group, (C, H, W), grey levels being 0 to 1."""
-    return in_unit_range(with_all_or_no_channel_missing(entered.channels[group.place]), entered.full)
-
-
 @products_in_one_thread()
 def _group_noise(
     channels: FloatArray, priors: Sequence[Prior], noise: str, progress: Progress | None
@@ -272,7 +268,9 @@ def _group_noise(
     if decision is not None and noise == "auto" and not decision.pays:
         return [replace(NO_NOISE, probability=decision.probability)] * len(channels)
     if decision is not None and (noise == "camera" or not decision.is_white):
-        return [_camera_noise(decision)] * len(channels)
+        level = Estimate(decision.level, decision.error)
+        own = ChannelNoise("camera", level, None, {}, decision.level, None, 0.0, decision.probability)
+        return [own] * len(channels)
     done(LEVEL_PART)
     rest, kind = span_of(progress, LEVEL_PART, 1.0), "constant" if noise == "camera" else noise
     found = [
@@ -299,11 +297,6 @@ def _whole_counts(channels: FloatArray, priors: Sequence[Prior], progress: Progr
     floors = [float(np.nanmin(channel)) for channel in channels]
     counts = [whole_counts(*one) for one in zip(channels, floors, [own.affine for own in found], strict=True)]
     return found if all(own.counts == one is not None for own, one in zip(found, counts, strict=True)) else []
-
-
-def _camera_noise(decision: Decision) -> ChannelNoise:
-    level = Estimate(decision.level, decision.error)
-    return ChannelNoise("camera", level, None, {}, decision.level, None, 0.0, decision.probability)
 
 
 def check_kind(noise: object) -> None:
