@@ -101,15 +101,10 @@ class NoiseProfile:
     def at(self, scale: float) -> NoiseProfile:
         """The same noise in images of another full scale, over that of their type."""
         factor = self.scale / scale
-        channels = tuple(
-            replace(
-                c,
-                brightness=factor * c.brightness,
-                variances=factor**2 * c.variances,
-            )
-            for c in self.channels
+        rescaled = (
+            replace(c, brightness=factor * c.brightness, variances=factor**2 * c.variances) for c in self.channels
         )
-        return NoiseProfile(channels, scale)
+        return NoiseProfile(tuple(rescaled), scale)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write it as JSON."""
