@@ -306,15 +306,15 @@ def check_kind(noise: object) -> None:
 
 
 def find_doubts(
-    report: NoiseReport, image: NDArray[Any], channel_axis: ChannelAxis, size: int = SIZE, done: Progress | None = None
+    report: NoiseReport, image: NDArray[Any], channel_axis: ChannelAxis, done: Progress | None = None
 ) -> list[list[str]]:
-    """What makes the noise that was found doubtful, channel by channel; `size` is that of the prior's patches."""
+    """What makes the noise that was found doubtful, channel by channel."""
     channels = as_channels(image, channel_axis)
     found: list[list[str]] = []
     for own, pixels in zip(report.channels, channels.reshape(-1, *channels.shape[-2:]), strict=True):
         if done is not None:
             done(len(found) / len(report.channels))
-        found.append(doubts_of(own, in_unit_range(pixels, report.white), size, report.white))
+        found.append(doubts_of(own, in_unit_range(pixels, report.white), SIZE, report.white))
     return found
 
 
