@@ -42,7 +42,7 @@ def test_an_estimate_is_cancelled_between_its_parts(monkeypatch, tmp_path, last,
     looked = []
     monkeypatch.setattr(estimation, "doubts_of", lambda *_: looked.append("doubts") or [])
     level, decide = estimation.channel_noise, estimation.decide
-    monkeypatch.setattr(estimation, "decide", lambda *given: looked.append("decision") or decide(*given))
+    monkeypatch.setattr(estimation, "decide", lambda *a, **k: looked.append("decision") or decide(*a, **k))
     monkeypatch.setattr(estimation, "channel_noise", lambda *given: looked.append("level") or level(*given))
 
     def progress(fraction):

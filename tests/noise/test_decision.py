@@ -84,8 +84,9 @@ def test_images_of_a_stack_are_decided_one_by_one():
 
 
 def test_too_small_a_picture_is_not_decided():
-    assert decide(np.random.default_rng(0).random((1, 12, 40), np.float32)) is None
-    assert decide(np.full((3, 64, 64), 0.5, np.float32)) is None
+    assert describe(np.random.default_rng(0).random((1, 12, 40), np.float32)) is None
+    assert describe(np.full((3, 64, 64), 0.5, np.float32)) is None
+    assert decide(None, in_colour=True) is None
 
 
 def test_strength_is_for_noise_that_is_found():

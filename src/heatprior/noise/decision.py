@@ -79,12 +79,9 @@ class Description(NamedTuple):
     octaves: float  # by how much that differs at most at half and quarter size, times two for each octave
 
 
-def decide(channels: FloatArray) -> Decision | None:
-    """Decide for a grey image (1, H, W) or colours (3, H, W), grey levels 0 to 1; None if too little is there."""
-    found = describe(channels)
-    if found is None:
-        return None
-    return _learnt()[GREY if len(channels) == 1 else COLOUR].decide(found)
+def decide(found: Description | None, *, in_colour: bool) -> Decision | None:
+    """Decide for a grey image or for colours; None if too little is there to describe."""
+    return found and _learnt()[COLOUR if in_colour else GREY].decide(found)
 
 
 def describe(channels: FloatArray) -> Description | None:

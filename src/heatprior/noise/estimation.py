@@ -26,7 +26,7 @@ from heatprior.errors import InvalidInputError
 from heatprior.kernels.patches import Progress, part_of, span_of
 from heatprior.kernels.threads import products_in_one_thread
 from heatprior.noise.channel_noise import ChannelNoise, channel_noise, doubts_of, why_constant
-from heatprior.noise.decision import decide
+from heatprior.noise.decision import decide, describe
 from heatprior.noise.defects import NO_DEFECTS, Defects, holds_mosaic, join_mosaic, mend, split_mosaic
 from heatprior.noise.levels import Estimate, check_holds_patches, find_priors, likelihood_of, to_pixels
 from heatprior.noise.likelihood import OCTAVES, check_in_range
@@ -263,7 +263,7 @@ def _group_noise(
     done = progress or (lambda _: None)
     spread = np.nanmedian(np.abs(channels - np.nanmedian(channels)))
     check_in_range(float(np.log(spread + OCTAVES[0])))  # else the value of full scale is wrong
-    decision = decide(channels) if noise in ("auto", "camera") else None
+    decision = decide(describe(channels), in_colour=len(channels) > 1) if noise in ("auto", "camera") else None
     done(DECIDING_PART)
     if decision is not None and noise == "auto" and not decision.pays:
         return [replace(NO_NOISE, probability=decision.probability)] * len(channels)
