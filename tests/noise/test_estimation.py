@@ -177,9 +177,19 @@ def test_matrix_products_of_an_estimate_have_one_thread(monkeypatch):
 
         return looking
 
-    for module, name in ((estimation, "decide"), (defects, "find_isolated"), (defects, "in_unit_range")):
+    for module, name in ((estimation, "describe"), (defects, "find_isolated"), (defects, "in_unit_range")):
         monkeypatch.setattr(module, name, look(getattr(module, name)))
     with threadpool_limits(2, user_api="blas"):
         hp.denoise(noisy(0.1), quality="fast")
     assert len(seen) >= 3
     assert set(seen) == {1}
+
+
+def test_a_finer_prior_has_no_say_in_noise_that_grows_with_brightness():
+    """It weighs dark and bright parts differently: dark frames of a microscope once lost half of their noise level."""
+    growing = (CLEAN + np.sqrt(0.001 * CLEAN) * NOISE).astype(np.float32)
+    usual, by_filters = (estimation.estimate_noise(growing, "affine", prior=p, white=1.0) for p in (None, "patch7"))
+    assert usual.channels[0].affine == by_filters.channels[0].affine
+    np.testing.assert_array_equal(usual.sigma, by_filters.sigma)
+    usual, by_filters = (estimation.estimate_noise(growing, "constant", prior=p, white=1.0) for p in (None, "patch7"))
+    assert usual.sigma[0, 0] != by_filters.sigma[0, 0]  # the control: of one level it has

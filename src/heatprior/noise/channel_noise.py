@@ -24,6 +24,7 @@ from heatprior.noise.levels import (
     find_level,
     likelihood_of,
     local_levels,
+    model_error,
     to_pixels,
     without_gaps,
 )
@@ -89,18 +90,22 @@ def doubts_of(channel: ChannelNoise, image: FloatArray, size: int, white: float)
 def channel_noise(
     image: FloatArray, priors: Sequence[Prior], noise: str = "auto", progress: Progress | None = None
 ) -> ChannelNoise:
-    """The noise of a grey image (H, W) scaled to [0, 1], by the first of the priors; weak noise by the last."""
+    """The noise of a grey image (H, W) scaled to [0, 1], by the first of the priors; one weak level by the last.
+
+    A finer prior weighs dark and bright parts differently, so its level says nothing about noise that is not constant.
+    """
     from scipy.ndimage import uniform_filter  # noqa: PLC0415 (slow to import)
 
     done = progress or (lambda _: None)
     likelihood = likelihood_of(priors[0])
-    level, best, typical = find_level(image, priors)
+    level, best, best_error = find_level(image, priors)
     done(LEVEL_PART)
     smallest = max(best.sigma, float(OCTAVES[0]))
     if noise == "constant" or best.sigma == 0.0:
-        return ChannelNoise("constant", best, None, {"constant": 0.0}, smallest, None, typical)
+        return ChannelNoise("constant", best, None, {"constant": 0.0}, smallest, None, best_error)
     whole, clipped = without_gaps(image), clipping(image)
-    misfit = typical / best.sigma
+    typical = float(model_error(np.array(level.sigma), likelihood.photograph_error))
+    misfit = typical / level.sigma
     is_counted, found = False, _local_and_line(likelihood, image, whole, clipped, level, misfit)
     if np.isfinite(clipped[0]):
         every = _local_and_line(likelihood, image, whole, (-np.inf, clipped[1]), level, misfit)
@@ -109,7 +114,7 @@ def channel_noise(
     local, line, wide = every if is_counted else found
     done(LOCAL_PART)
     if _too_few(local):
-        return ChannelNoise("constant", best, None, {"constant": 0.0}, smallest, local, typical)
+        return ChannelNoise("constant", best, None, {"constant": 0.0}, smallest, local, best_error)
     evidence = _evidence(local, line, misfit)
     chosen = max(evidence, key=evidence.__getitem__) if noise == "auto" else noise
     if noise == "auto" and is_counted:
@@ -118,10 +123,6 @@ def channel_noise(
         line is None or (noise == "auto" and not line.is_worth_while(wide.means[wide.usable]))
     ):
         chosen = "constant"
-    if not is_counted:  # texture adds to a map and to a line what it adds to one level
-        factor = best.sigma / level.sigma
-        local = local._replace(log_sigma=local.log_sigma + np.log(factor))
-        line = line and Affine(*(factor**2 * value for value in line))
     sigma: float | FloatArray = smallest
     if chosen == "map":
         sigma = np.exp(to_pixels(local, local.log_sigma, image.shape))
@@ -133,7 +134,8 @@ def channel_noise(
     if chosen == "affine" and line is not None and MOST_READ * line.gain > level.sigma:
         counts = whole_counts(image, clipped[0], line) if is_counted else None
         counts = counts or split_line(line.gain, line.offset, whole)
-    return ChannelNoise(chosen, best, line, evidence, sigma, local, typical, counts=counts)
+    level, typical = (best, best_error) if chosen == "constant" else (level, typical)
+    return ChannelNoise(chosen, level, line, evidence, sigma, local, typical, counts=counts)
 
 
 def _local_and_line(
