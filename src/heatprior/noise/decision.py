@@ -41,6 +41,7 @@ EDGES = (0.5, 1.6, 2.6, 4.1, 5.7, 7.5, 10.0)  # half periods in a patch: between
 PARTS = (0.0, 0.01, 0.05, 0.2, 0.5)  # quantiles of energy: patches are averaged in between, the flattest first
 SAME = 0.25  # of log levels: closer, they are those of white noise, as in none of the pictures of cameras
 LEAST_SHARE = 0.2  # of the level that removes noise best: weaker white noise is not all there is
+SURE = 0.8  # of the probability that noise is white: whatever is left, as on a blank page
 STRONGEST = 64.0 * 2.0**0.5  # of 255: the strongest level that was tried
 DOUBTFUL = 0.3  # of the probability that denoising pays: below it, white noise may be a fine pattern
 FLAT = 1  # which of the parts the others are compared with
@@ -178,7 +179,7 @@ class Learnt(NamedTuple):
         same, log_level = bool(found.octaves < SAME), min(found.log_level + offset, float(np.log(STRONGEST)))
         likely = 0.5 if pays > self.pays_threshold else self.white_threshold  # what is denoised has some noise anyway
         all_of_it = bool(found.log_white > log_level + np.log(LEAST_SHARE))
-        is_white = same or (white > likely and pays > DOUBTFUL and all_of_it)
+        is_white = same or (white > (likely if all_of_it else SURE) and pays > DOUBTFUL)
         level = float(np.exp(found.log_white if is_white else log_level)) / WHITE
         probability = max(pays, white, float(same)) if is_white else pays
         return Decision(level, probability, self.error * level, is_white or pays > self.pays_threshold, is_white)
