@@ -167,6 +167,25 @@ def lock(handle: int) -> None:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
+@contextmanager
+def hold_folder(folder: Path) -> Iterator[None]:
+    """Hold a folder while its files are written; refuse one that is held, by this process or another."""
+    if not LOCKS:
+        yield
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        try:
+            lock(handle)
+        except BlockingIOError as error:
+            raise OutputFileError(f"another run writes to {folder} now; wait, or give another folder") from error
+        except OSError:  # of a file system that has no locks for folders
+            pass
+        yield
+    finally:
+        os.close(handle)
+
+
 def release(folder: Path, handle: int) -> None:
     """Remove a folder that was claimed, unless there is more in it than its marker."""
     if not LOCKS:  # an open file cannot be removed there

@@ -15,6 +15,7 @@ from safetensors.numpy import load_file
 from synthetic import folder_of_images
 
 import heatprior as hp
+from heatprior.errors import OutputFileError
 from heatprior.files import claim, working_folder
 from heatprior.learning import runs
 from heatprior.learning import training as training_module
@@ -92,6 +93,22 @@ def test_a_finished_run_that_goes_on_changes_nothing(tmp_path, photos):
     before = (run.folder / "prior.safetensors").read_bytes(), timeless(run.folder)
     run.train(new_loop(photos))
     assert ((run.folder / "prior.safetensors").read_bytes(), timeless(run.folder)) == before
+
+
+def test_a_folder_in_which_a_training_goes_on_is_refused_to_another(tmp_path, photos):
+    """By which one would lose its log, its checkpoint and all that it has learnt."""
+    run, before = begun(tmp_path / "run", photos), []
+
+    def begin_again(_):
+        before.append(timeless(run.folder))
+        for disturb in (lambda: begun(run.folder, photos), lambda: Run(run.folder).train(new_loop(photos))):
+            with pytest.raises(OutputFileError, match="another run"):
+                disturb()
+        assert timeless(run.folder) == before[-1]
+
+    assert run.train(new_loop(photos), report=begin_again) is not None
+    assert len(before) > CONFIG.steps
+    assert run.train(new_loop(photos)) is not None
 
 
 def test_rows_beyond_the_checkpoint_and_torn_rows_are_dropped(tmp_path, photos):

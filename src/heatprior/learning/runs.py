@@ -23,7 +23,7 @@ from safetensors.numpy import save
 
 from heatprior.arrays import FloatArray
 from heatprior.errors import InvalidInputError, OutputFileError, TrainingError
-from heatprior.files import discard_unfinished, replacing
+from heatprior.files import discard_unfinished, hold_folder, replacing
 from heatprior.kinds import KINDS
 from heatprior.learning.training import PSNR_COLUMNS, LogEntry, Loop, StepReport, TrainingSettings
 from heatprior.priors.protocol import StoredPrior
@@ -142,6 +142,7 @@ class Run:
         """Create the folder, or clear it of an older run, and write the settings."""
         with self._writing(CONFIG):
             self.folder.mkdir(exist_ok=True)
+        with hold_folder(self.folder), self._writing(CONFIG):
             for name in (CHECKPOINT, LOG, PRIOR):  # the checkpoint first: without it the rest is useless
                 (self.folder / name).unlink(missing_ok=True)
             with replacing(self.folder / CONFIG) as temporary:
@@ -193,26 +194,27 @@ class Run:
         """Train from the last checkpoint to the end and write the prior; if `stop()` is true, save and return None."""
         if not checkpoint_seconds >= 0.0:
             raise InvalidInputError(f"checkpoint_seconds is {checkpoint_seconds}; expected 0 or more")
-        self.resume(loop)
-        settings, log, saved = self.settings(), self.log(), time.monotonic()
-        for event in loop.run():
-            if isinstance(event, LogEntry):
-                with self._writing(LOG):
-                    log.append(event)
-            if report is not None:
-                report(event)
-            stopping = stop() and not loop.is_finished()
-            if stopping or time.monotonic() - saved > checkpoint_seconds:
-                self._save(loop, settings)
-                saved = time.monotonic()
-            if stopping:
-                return None
-        self._save(loop, settings)
-        validated = {name: round(value, 2) for name, value in log.last_validation().items()}
-        prior = loop.training.prior({**(card or {}), **({"validation": validated} if validated else {})})
-        with self._writing(PRIOR):
-            prior.save(self.folder / PRIOR)
-        return prior
+        with hold_folder(self.folder):
+            self.resume(loop)
+            settings, log, saved = self.settings(), self.log(), time.monotonic()
+            for event in loop.run():
+                if isinstance(event, LogEntry):
+                    with self._writing(LOG):
+                        log.append(event)
+                if report is not None:
+                    report(event)
+                stopping = stop() and not loop.is_finished()
+                if stopping or time.monotonic() - saved > checkpoint_seconds:
+                    self._save(loop, settings)
+                    saved = time.monotonic()
+                if stopping:
+                    return None
+            self._save(loop, settings)
+            validated = {name: round(value, 2) for name, value in log.last_validation().items()}
+            prior = loop.training.prior({**(card or {}), **({"validation": validated} if validated else {})})
+            with self._writing(PRIOR):
+                prior.save(self.folder / PRIOR)
+            return prior
 
     def log(self) -> LogFile:
         """The log, with the columns of this kind of training."""
