@@ -13,7 +13,7 @@ import zarr
 from small_stores import SIGMA, by_planes, ome_zarr, pixels
 
 from heatprior.cli import main
-from heatprior.errors import OutputFileError
+from heatprior.errors import ImageFileError, OutputFileError
 from heatprior.files import claim, working_folder
 from heatprior.large import files
 from heatprior.large.files import denoise_store
@@ -145,6 +145,27 @@ def test_an_output_through_a_link_to_a_folder_is_made_and_made_again(places, pri
         assert denoise("in.zarr", "-o", "there/out.zarr", prior=prior) == 0
         assert [path.name for path in Path("results").iterdir()] == ["out.zarr"]
     assert places.joinpath("results", "out.zarr", "zarr.json").is_file()
+
+
+@pytest.mark.parametrize("leads_to", ["..", "../../results"])
+def test_a_link_to_a_folder_around_the_store_or_around_the_output_is_not_followed_for_ever(places, prior, leads_to):
+    (places / "results").mkdir()
+    (places / "in.zarr" / "labels" / "link").symlink_to(leads_to)
+    before = tree(places)
+    with pytest.raises(ImageFileError, match="leads to a folder around"):
+        denoise_store(places / "in.zarr", places / "results" / "out.zarr", Settings(prior=prior), SIGMA)
+    assert tree(places) == before
+
+
+def test_a_group_with_metadata_that_are_none_is_one_line(places, prior):
+    source = places / "group.zarr"
+    zarr.create_group(source)
+    shutil.copytree("in.zarr/0", source / "0")
+    (source / "diary").mkdir()
+    (source / "diary" / "zarr.json").write_text("precious")
+    for command in ((source, places / "out.zarr"), (places / "in.zarr", source)):  # as input and as output
+        with pytest.raises((ImageFileError, OutputFileError), match=r"group\.zarr"):
+            denoise_store(*command, Settings(prior=prior), SIGMA, force=True)
 
 
 @pytest.mark.parametrize("what", ["file", "folder"])

@@ -12,6 +12,7 @@ import re
 import shutil
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import lru_cache
 from itertools import product
 from math import prod
@@ -127,7 +128,9 @@ def _images_below(path: Path, name: str) -> Iterator[Image]:
                 )
         yield Image(levels, axes)
         return
-    for member in sorted(node.keys()):
+    with _explain_errors(path / name):
+        members = sorted(node.keys())
+    for member in members:
         yield from _images_below(path, f"{name}/{member}".lstrip("/"))
 
 
@@ -142,8 +145,14 @@ def open_node(path: Path, name: str, mode: Literal["r", "r+"] = "r") -> Any:
 def _open_cached(path: Path, mode: Literal["r", "r+"], _: int) -> Any:
     if path.suffix.lower() in TIFF:
         return TiffSource(path)
-    try:
+    with _explain_errors(path):
         return zarr.open(path, mode=mode)
+
+
+@contextmanager
+def _explain_errors(path: Path) -> Iterator[None]:
+    try:
+        yield
     except Exception as error:  # of whatever type zarr has for metadata that it does not take
         why = " ".join(str(error).split())[:200]
         raise ImageFileError(f"cannot read {path}: {type(error).__name__}: {why}") from error
@@ -163,6 +172,8 @@ def _copy(folder: Path, target: Path, without_chunks: set[Path]) -> None:
         if entry.is_file() and (entry.name in METADATA or folder not in without_chunks):
             shutil.copyfile(entry, target / entry.name)
         elif entry.is_dir() and folder not in without_chunks:
+            if any(place.resolve().is_relative_to(entry.resolve()) for place in (folder, target)):
+                raise ImageFileError(f"{entry} leads to a folder around itself, or around the output; remove that link")
             _copy(entry, target / entry.name, without_chunks)
 
 
