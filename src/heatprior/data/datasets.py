@@ -121,7 +121,7 @@ class PatchSource:
         row, column = np.divmod(local, self._columns[image])
         widths = self._widths[image]
         corners = self._begins[image] + row * widths + column
-        patches = cut_patches(self._buffer, corners, widths, rng.integers(8, size=count), self.size)
+        patches: FloatArray = cut_patches(self._buffer, corners, widths, rng.integers(8, size=count), self.size)
         patches *= self._scale
         return patches
 

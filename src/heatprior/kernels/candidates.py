@@ -169,22 +169,14 @@ def _insert(found, shape, values, best):
             best[i, place] = shape
 
 
-def list_by_shape(best: IntArray, rows: int, columns: int, shapes: int) -> tuple[IntArray, IntArray]:
+@kernel
+def list_by_shape(best, rows, columns, shapes):
     """The patches for which each shape k is a candidate: listed[firsts[k] : firsts[k + 1]]."""
     count = rows * columns
     most = min(4 * best.shape[2], shapes)  # at most four patches of the grid are neighbours
     found, many = np.empty((count, most), np.int32), np.zeros(count, np.int32)
     last = np.full(shapes, -1, np.int64)  # patch that has listed a shape last: none lists one twice
     firsts = np.zeros(shapes + 1, np.int64)
-    _count_by_shape(best, rows, columns, found, many, last, firsts)
-    np.cumsum(firsts, out=firsts)
-    listed = np.empty(firsts[-1], np.int64)
-    _list_by_shape(found, many, firsts.copy(), listed)
-    return firsts, listed
-
-
-@kernel
-def _count_by_shape(best, rows, columns, found, many, last, firsts):
     for row in range(rows):
         for column in range(columns):
             number = row * columns + column
@@ -197,15 +189,15 @@ def _count_by_shape(best, rows, columns, found, many, last, firsts):
                             found[number, many[number]] = shape
                             many[number] += 1
                             firsts[shape + 1] += 1
-
-
-@kernel
-def _list_by_shape(found, many, place, listed):
-    for number in range(len(many)):
+    for shape in range(shapes):
+        firsts[shape + 1] += firsts[shape]
+    place, listed = firsts.copy(), np.empty(firsts[shapes], np.int64)
+    for number in range(count):
         for other in range(many[number]):
             shape = found[number, other]
             listed[place[shape]] = number
             place[shape] += 1
+    return firsts, listed
 
 
 @kernel(inner=True)
@@ -217,15 +209,11 @@ def take(patches, numbers, room):
             target[j] = source[j]
 
 
-def cut_centred_patches(image: FloatArray, places: tuple[IntArray, IntArray], size: int) -> FloatArray:
-    """The patches that begin at the places (rows, columns), row by row, without their mean: (n, a)."""
-    patches = np.empty((len(places[0]) * len(places[1]), size * size), np.float32)
-    _cut_centred(image, *places, size, patches)
-    return patches
-
-
 @kernel(fastmath=FAST)
-def _cut_centred(image, rows, columns, size, patches):
+def cut_centred_patches(image, places, size):
+    """The patches that begin at the places (rows, columns), row by row, without their mean: (n, a)."""
+    rows, columns = places
+    patches = np.empty((len(rows) * len(columns), size * size), np.float32)
     for i in range(len(patches)):
         row, column = rows[i // len(columns)], columns[i % len(columns)]
         own, mean = patches[i], np.float32(0.0)
@@ -237,3 +225,4 @@ def _cut_centred(image, rows, columns, size, patches):
         mean /= np.float32(size * size)
         for j in range(len(own)):
             own[j] -= mean
+    return patches

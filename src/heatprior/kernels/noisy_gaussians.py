@@ -32,29 +32,17 @@ def log_densities_plain(
     return np.asarray(log_weights[..., None] - 0.5 * terms.sum(axis=2))
 
 
-def log_densities(responses: FloatArray, signals: FloatArray, noise: FloatArray, log_weights: FloatArray) -> FloatArray:
-    """The kernel of `log_densities_plain`, in float64; variances from 1e-70 to 1e70."""
-    logarithms = np.empty((*log_weights.shape, noise.size))
-    _log_densities(responses, signals, noise, log_weights, logarithms)
-    return logarithms
-
-
 def mean_precisions_plain(parts: FloatArray, signals: FloatArray, noise: FloatArray) -> FloatArray:
     """The twin: P (G, n), signals (G, d), noise sigma² (n,) → (d, n)."""
     return np.asarray((parts[:, None] / (signals[..., None] + noise)).sum(axis=0))
 
 
-def mean_precisions(parts: FloatArray, signals: FloatArray, noise: FloatArray) -> FloatArray:
-    """The kernel of `mean_precisions_plain`, in float64."""
-    precisions = np.zeros((signals.shape[1], noise.size))
-    _add_precisions(parts, signals, noise, precisions)
-    return precisions
-
-
 @kernel(fastmath=FAST)
-def _log_densities(responses, signals, noise, log_weights, logarithms):
+def log_densities(responses, signals, noise, log_weights):
+    """The kernel of `log_densities_plain`, in float64; variances from 1e-70 to 1e70."""
     shapes, contrasts, axes = signals.shape
     fours = axes - axes % 4
+    logarithms = np.empty((shapes, contrasts, noise.size))
     exponents, mantissas = np.empty(noise.size), np.empty(noise.size)
     for k in range(shapes):
         u = responses[k]
@@ -72,6 +60,7 @@ def _log_densities(responses, signals, noise, log_weights, logarithms):
             constant = log_weights[k, g] - 0.5 * axes * LOG_2PI
             for i in range(noise.size):
                 squares[i] = constant - 0.5 * (squares[i] + exponents[i] * LOG_2 + math.log(mantissas[i]))
+    return logarithms
 
 
 # Loops of their own, on few arrays: with more the compiler gives up asking which of them overlap, and so SIMD code.
@@ -106,8 +95,10 @@ def _multiply(signal, noise, exponents, mantissas):
 
 
 @kernel(fastmath=FAST)
-def _add_precisions(parts, signals, noise, precisions):
+def mean_precisions(parts, signals, noise):
+    """The kernel of `mean_precisions_plain`, in float64."""
     contrasts, axes = signals.shape
+    precisions = np.zeros((axes, noise.size))
     twos = contrasts - contrasts % 2
     for d in range(axes):
         row = precisions[d]
@@ -120,3 +111,4 @@ def _add_precisions(parts, signals, noise, precisions):
             part, s = parts[g], signals[g, d]
             for i in range(noise.size):
                 row[i] += part[i] / (s + noise[i])
+    return precisions

@@ -13,11 +13,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
-from numpy.typing import NDArray
 
 from heatprior.arrays import FloatArray, IntArray
 from heatprior.errors import InvalidInputError
@@ -205,21 +204,13 @@ def average(patches: FloatArray, shape: tuple[int, int], size: int, grid: Grid =
     return (total / count).astype(patches.dtype)
 
 
-def cut_patches(
-    buffer: NDArray[Any], corners: IntArray, widths: IntArray, symmetries: IntArray, size: int
-) -> FloatArray:
+@kernel
+def cut_patches(buffer, corners, widths, symmetries, size):
     """Cut patches (size², n) from images that lie one after the other in one buffer, each in one of eight symmetries.
 
     Their upper left pixels are at `corners` of `buffer`, in images of these `widths`.
     """
-    patches = np.empty((size * size, corners.size))
-    _cut(buffer, corners, widths, symmetries, size, patches)
-    return patches
-
-
-@kernel
-def _cut(buffer, corners, widths, symmetries, size, patches):
-    last = size - 1
+    patches, last = np.empty((size * size, corners.size)), size - 1
     for n in range(corners.size):
         for row in range(size):
             for column in range(size):
@@ -228,6 +219,7 @@ def _cut(buffer, corners, widths, symmetries, size, patches):
                 if symmetries[n] & 4:
                     i, j = j, i
                 patches[row * size + column, n] = buffer[corners[n] + i * widths[n] + j]
+    return patches
 
 
 # Sums over a few neighbours, weighted. The terms of a pixel are added one by one, in the order of the weights, and not

@@ -37,6 +37,7 @@ from heatprior.kernels.candidates import (
     take,
 )
 from heatprior.kernels.compiler import FAST, kernel
+from heatprior.scipy_subset import softmax
 
 LANES = 16  # of a vector register
 SLOPE = np.float32(2.08)  # τ, of colour differences scaled as border/pixels.py does: of trials on validation images
@@ -116,8 +117,7 @@ def changes_plain(
             f = slope**2 / (1.0 + slope**2 * a)
             gained = 0.5 * f * b**2 - 0.5 * np.log1p(slope**2 * a)
             logs += np.logaddexp(0.0, gained)
-        parts = np.exp(logs - logs.max(axis=1, keepdims=True))
-        parts /= parts.sum(axis=1, keepdims=True)
+        parts = softmax(logs, axis=1)
         clean = (u * (parts @ keeps)) @ back
         if guide is not None:
             weights = parts * f * b * np.exp(gained - np.logaddexp(0.0, gained))  # w_g
@@ -162,7 +162,7 @@ def add_changes(
     logs = np.empty(len(listed), np.float32)
     axes = (tables.leading, tables.full.gains, tables.full.rest, tables.full.constants)
     _peaks_of_candidates(patches, energies, columns, level, each, *axes, firsts, listed, *room, logs)
-    firsts, listed, shares = _likely(firsts, listed, logs, len(patches), tables.rival)
+    firsts, listed, shares = _likely(firsts, listed, logs, len(patches), np.float32(math.log(tables.rival)))
     changes, counts = -patches, np.zeros(len(patches), np.float32)
     beside = None
     if guide is not None:
@@ -171,7 +171,7 @@ def add_changes(
         beside = Guide(own, _multiply(white, white), _multiply(white, seen), tables.precisions)
     shapes = (tables.begins, tables.analysis, tables.synthesis, tables.gains, tables.keeps, tables.constants)
     likely = (tables.confidences, firsts, listed, shares)
-    _change(patches, columns, level, each, *shapes, *likely, beside, *room, changes, counts)
+    _change(patches, columns, level, each, shapes, likely, beside, room, changes, counts)
     _add_patches(changes, counts, tables.window, *places, size, total)
 
 
@@ -208,18 +208,11 @@ def _peaks_of_candidates(
                     found[start + i] = peak(u[i], energies[some[i]], gains[at, k], rest[at, k], constants[at, k])
 
 
-def _likely(
-    firsts: IntArray, listed: IntArray, logs: FloatArray, count: int, rival: float
-) -> tuple[IntArray, IntArray, FloatArray]:
+@kernel
+def _likely(firsts, listed, logs, count, least):
     """The patches of each shape k, listed[firsts[k] : firsts[k + 1]], where it is no less than a rival; its shares."""
     highest, total = np.full(count, LOWEST, np.float32), np.zeros(count, np.float32)
     kept, numbers, shares = np.zeros_like(firsts), np.empty_like(listed), np.empty_like(logs)
-    place = _share(firsts, listed, logs, np.float32(math.log(rival)), highest, total, kept, numbers, shares)
-    return kept, numbers[:place], shares[:place]
-
-
-@kernel
-def _share(firsts, listed, logs, least, highest, total, kept, numbers, shares):
     for i in range(len(listed)):
         highest[listed[i]] = max(highest[listed[i]], logs[i])
     place = 0
@@ -234,7 +227,7 @@ def _share(firsts, listed, logs, least, highest, total, kept, numbers, shares):
         kept[k + 1] = place
     for i in range(place):
         shares[i] /= total[numbers[i]]
-    return place
+    return kept, numbers[:place], shares[:place]
 
 
 def _whiten(patches: FloatArray, tables: ShapeTables) -> FloatArray:
@@ -248,32 +241,14 @@ def _multiply(patches: FloatArray, others: FloatArray) -> FloatArray:
 
 
 @kernel(fastmath=FAST)
-def _change(
-    patches,
-    columns,
-    level,
-    levels,
-    begins,
-    analysis,
-    synthesis,
-    gains,
-    keeps,
-    constants,
-    confidences,
-    firsts,
-    listed,
-    shares,
-    guide,
-    y,
-    responses,
-    logs,
-    changes,
-    counts,
-):
+def _change(patches, columns, level, levels, shapes, likely, guide, room, changes, counts):
     """Add to `changes` (n, a), −y, the posterior mean of every patch y, and to `counts` (n,) how much it counts.
 
     Without a guide, what is for it is not compiled.
     """
+    begins, analysis, synthesis, gains, keeps, constants = shapes
+    confidences, firsts, listed, shares = likely
+    y, responses, logs = room
     pixels, contrasts = patches.shape[1], constants.shape[2]
     weights, slopes = logs[3 * RUN * contrasts : -RUN], logs[-RUN:]
     for k in range(len(firsts) - 1):
@@ -289,21 +264,17 @@ def _change(
             np.dot(y[:count], axes, u)
             if guide is not None:
                 take(guide.patches, some, y)
-                v, room = responses[size : 2 * size].reshape(u.shape), responses[2 * size : 5 * size]
+                v, further = responses[size : 2 * size].reshape(u.shape), responses[2 * size : 5 * size]
                 np.dot(y[:count], axes, v)
             for first in range(0, count, count if levels is None else 1):
                 at, one = level, slice(0, count)
                 if levels is not None:
                     at, one = levels[some[first] // columns, some[first] % columns], slice(first, first + 1)
-                shape = (
-                    gains[at, table].reshape(form),
-                    keeps[at, table].reshape(form),
-                    constants[at, k],
-                    confidences[k],
-                )
+                gain, keep = gains[at, table].reshape(form), keeps[at, table].reshape(form)
+                shape = (gain, keep, constants[at, k], confidences[k])
                 if guide is not None:
                     aside = (guide, some[one], guide.precisions[at], slopes[one])
-                    _shrink_beside(u[one], v[one], shape, aside, room, logs, weights[one])
+                    _shrink_beside(u[one], v[one], shape, aside, further, logs, weights[one])
                 elif levels is None:
                     _shrink_all(u, shape, responses[size:], logs, weights)
                 else:
@@ -365,11 +336,9 @@ def _shrink_beside(u, v, shape, aside, room, room_for_logs, counts):
     rows, size = len(u), u.size
     values, beside = u.reshape(-1), v.reshape(-1)
     for i in range(size):
-        room[i], room[size + i], room[2 * size + i] = (
-            values[i] * values[i],
-            values[i] * beside[i],
-            beside[i] * beside[i],
-        )
+        room[i] = values[i] * values[i]
+        room[size + i] = values[i] * beside[i]
+        room[2 * size + i] = beside[i] * beside[i]
     products = room[: 3 * size].reshape((3 * rows, u.shape[1]))
     logs = room_for_logs[: 3 * rows * len(gains)].reshape((3 * rows, len(gains)))
     np.dot(products, gains.T, logs)

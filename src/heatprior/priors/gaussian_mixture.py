@@ -324,7 +324,7 @@ class Components:
     @cached_property
     def log_densities(self) -> FloatArray:
         """log π_kg G(y; 0, c_g Σ_k + sigma² Id): (K, G, n)."""
-        return log_densities(self.responses, self.prior.signals, self.noise, self.prior.log_weights)
+        return np.asarray(log_densities(self.responses, self.prior.signals, self.noise, self.prior.log_weights))
 
     @property
     def log_density(self) -> FloatArray:
@@ -338,7 +338,7 @@ class Components:
 
     def precisions(self, shape: int) -> FloatArray:
         """Σ_g P(k, g | y) / (c_g λ_d + sigma²) along the axes of one shape k: (d, n)."""
-        return mean_precisions(self.responsibilities[shape], self.prior.signals[shape], self.noise)
+        return np.asarray(mean_precisions(self.responsibilities[shape], self.prior.signals[shape], self.noise))
 
     def score(self) -> FloatArray:
         """−Σ_kg P(k, g | y) (c_g Σ_k + sigma² Id)⁻¹ y: (n, a)."""
