@@ -273,16 +273,6 @@ def add_narrow(from_nearest, precision, coefficient, from_mean, weights, nearest
             k += direction
 
 
-@kernel
-def add_starved(from_nearest, precision, coefficient, from_mean, log_weights, nearest, spacing, gradient):
-    """The same by log-sum-exp over all components; `coefficient` is that of responsibilities."""
-    log_peak, sums = starved_sums(from_nearest, precision, log_weights, nearest, spacing)
-    for component in range(log_weights.size):
-        exponent = starved_exponent(component, from_nearest, precision, log_weights, nearest, spacing)
-        rho = math.exp(exponent - log_peak) / sums[0]
-        gradient[component] += coefficient * rho * (from_mean + (component - nearest) * spacing)
-
-
 @kernel(fastmath={"contract"})
 def exp_in_place(x):
     """exp(x) for −700 < x < 700 to 4e-16, written so that the compiler makes SIMD code of it."""
@@ -346,25 +336,14 @@ def mixture_moments(
 
     What is not wanted is an empty array and costs no time.
     """
-    responses = np.ascontiguousarray(responses, np.float64)
-    variances = np.ascontiguousarray(variances, np.float64)
-    log_weights = np.ascontiguousarray(log_weights, np.float64)
+    responses, variances, log_weights = (
+        np.ascontiguousarray(values, np.float64) for values in (responses, variances, log_weights)
+    )
     weights = np.exp(log_weights)
+    mixtures = (log_weights, weights, chains_from_the_middle(weights), float(means[0]), float(means[1] - means[0]))
     log_density = np.empty_like(responses if want_log_density else responses[:0])
     mean, spread = np.empty_like(responses), np.empty_like(responses if want_variance else responses[:0])
-    _moments_by_block(
-        responses,
-        variances,
-        log_weights,
-        weights,
-        chains_from_the_middle(weights),
-        float(means[0]),
-        float(means[1] - means[0]),
-        DOUBLE,
-        log_density,
-        mean,
-        spread,
-    )
+    _moments_by_block(responses, variances, *mixtures, DOUBLE, log_density, mean, spread)
     return MixtureMoments(log_density, mean, spread)
 
 

@@ -43,11 +43,7 @@ class ResponseTables(NamedTuple):
 
 
 def average_changes_plain(
-    image: FloatArray,
-    filters: FloatArray,
-    tables: ResponseTables,
-    sigma: float | FloatArray,
-    grid: Grid = EVERY,
+    image: FloatArray, filters: FloatArray, tables: ResponseTables, sigma: float | FloatArray, grid: Grid = EVERY
 ) -> FloatArray:
     """The twin: image (H, W), filters (J, b²), sigma a number or one per patch → mean changes (H, W)."""
     size = int(np.sqrt(filters.shape[1]))

@@ -41,16 +41,17 @@ from heatprior.kernels.expert_moments import (
     Limits,
     U,
     add_narrow,
-    add_starved,
     chains_from_the_middle,
     face,
     narrow_sums,
     nearest_component,
     next_four,
     start_lanes,
+    starved_exponent,
     starved_sums,
     walk,
 )
+from heatprior.scipy_subset import softmax
 
 COEFFICIENT, SHIFTED = SUM0, SUM1  # of the gradient, which has no use for sums
 
@@ -96,16 +97,11 @@ def score_derivatives_plain(
 
 
 def weight_gradient_plain(
-    responses: FloatArray,
-    variances: FloatArray,
-    coefficients: FloatArray,
-    log_weights: FloatArray,
-    means: FloatArray,
+    responses: FloatArray, variances: FloatArray, coefficients: FloatArray, log_weights: FloatArray, means: FloatArray
 ) -> FloatArray:
     """The twin: Σ_n a_n ∂phi(u_n)/∂ζ_l for coefficients a (J, n) → (J, L)."""
     exponents = log_weights[:, None] - (responses[..., None] - means) ** 2 / (2.0 * variances[..., None])  # (J, n, L)
-    rho = np.exp(exponents - exponents.max(axis=-1, keepdims=True))
-    rho /= rho.sum(axis=-1, keepdims=True)
+    rho = softmax(exponents, axis=-1)
     central = means - (rho @ means)[..., None]
     return np.asarray(np.einsum("jn,jnl->jl", coefficients / variances, rho * central))
 
@@ -154,13 +150,9 @@ def weight_gradient(
     return gradient
 
 
-def error_to_gradient(changes: FloatArray, noise: FloatArray, sigma: FloatArray) -> float:
-    """The kernel of `error_and_gradient_plain`: the gradient takes the place of the changes."""
-    return float(_error_to_gradient(changes, noise, sigma))
-
-
 @kernel(fastmath={"contract", "reassoc"})
-def _error_to_gradient(changes, noise, sigma):
+def error_to_gradient(changes, noise, sigma):
+    """The kernel of `error_and_gradient_plain`: the gradient takes the place of the changes."""
     total = 0.0
     for row in range(changes.shape[0]):
         part = 0.0
@@ -246,9 +238,8 @@ def _weight_gradient(u, s2, coefficients, score, totals, log_weights, weights, l
     half = last // 2
     step, middle = np.float32(spacing), np.float32(lowest + half * spacing)
     lanes = np.empty(BUFFER_LENGTH, np.float32)
-    sums = np.empty(
-        (2, 2, -(-(last + 1 - half) // UNROLL) * UNROLL)
-    )  # each chain: Σ a g, Σ a g (E[mu] − middle), by steps
+    # of each chain: Σ a g, Σ a g (E[mu] − middle), by steps
+    sums = np.empty((2, 2, -(-(last + 1 - half) // UNROLL) * UNROLL))
     for j in range(experts):
         sums[:] = 0.0
         gradient[j] = 0.0
@@ -257,22 +248,18 @@ def _weight_gradient(u, s2, coefficients, score, totals, log_weights, weights, l
             _start(lanes, u[j, begin : begin + rows], s2[j, begin : begin + rows], middle, step, last, limits)
             remote = _fill_coefficients(lanes, middle, s2[j], coefficients[j], score[j], totals[j], begin, rows)
             for i in range(rows if remote else 0):
-                if totals[j, begin + i] == ZERO:
-                    place = begin + i
-                    coefficient = coefficients[j, place]
-                    _add_remote(
-                        u[j, place], s2[j, place], coefficient, log_weights[j], weights[j], lowest, spacing, gradient[j]
-                    )
+                place = begin + i
+                if totals[j, place] == ZERO:
+                    own = (log_weights[j], weights[j], lowest, spacing, gradient[j])
+                    _add_remote(u[j, place], s2[j, place], coefficients[j, place], *own)
                     lanes[START + i] = ZERO  # its chain stays at zero
             for way in range(2):
                 face(lanes, rows, way)
                 _walk_and_collect(lanes, rows, sums[way], limits.vanishing)
         for component in range(last + 1):
             k = component - half
-            chain = 0 if k >= 0 else 1
-            gradient[j, component] += weights[j, component] * (
-                spacing * k * sums[chain, 0, abs(k)] - sums[chain, 1, abs(k)]
-            )
+            total = sums[0 if k >= 0 else 1, :, abs(k)]
+            gradient[j, component] += weights[j, component] * (spacing * k * total[0] - total[1])
 
 
 @kernel(fastmath={"contract"})
@@ -330,9 +317,12 @@ def _add_remote(response, variance, coefficient, log_weights, weights, lowest, s
         from_mean = -sums[1] * per_total * spacing
         add_narrow(from_nearest, precision, of_scores * per_total, from_mean, weights, nearest, spacing, gradient)
     else:
-        _, sums = starved_sums(from_nearest, precision, log_weights, nearest, spacing)
+        log_peak, sums = starved_sums(from_nearest, precision, log_weights, nearest, spacing)
         from_mean = -sums[1] / sums[0] * spacing
-        add_starved(from_nearest, precision, of_scores, from_mean, log_weights, nearest, spacing, gradient)
+        for component in range(log_weights.size):
+            exponent = starved_exponent(component, from_nearest, precision, log_weights, nearest, spacing)
+            rho = math.exp(exponent - log_peak) / sums[0]
+            gradient[component] += of_scores * rho * (from_mean + (component - nearest) * spacing)
 
 
 @kernel(fastmath={"contract"})

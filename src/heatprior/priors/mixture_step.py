@@ -98,6 +98,7 @@ def _edges_of_tiles(width: int, size: int) -> IntArray:
     return np.append(np.arange(0, max(end - TILE // 4, 1), TILE), end)
 
 
+@lru_cache(maxsize=8)  # the steps at all scales of a plane: 4 MB each, and more for maps, with a level for every 3 %
 def shape_tables(
     prior: GaussianMixturePrior,
     sigmas: tuple[float, ...],
@@ -106,17 +107,6 @@ def shape_tables(
     compared: int = COMPARED,
 ) -> ShapeTables:
     """For these noise levels, of noise of this spectrum. Kept for the next image, if it has the same noise."""
-    kept = _of_one_level if len(sigmas) == 1 else _of_maps
-    return kept(prior, sigmas, negligible, spectrum, compared)
-
-
-def _make_tables(
-    prior: GaussianMixturePrior,
-    sigmas: tuple[float, ...],
-    negligible: float,
-    spectrum: NoiseSpectrum | None,
-    compared: int,
-) -> ShapeTables:
     frames = _frames(prior, spectrum, compared)
     noise = np.square(sigmas)[:, None]  # (S, 1)
     lengths = (frames.contrast[:, None] * frames.variances > negligible * noise.min()).sum(axis=1).clip(1)
@@ -143,10 +133,6 @@ def _make_tables(
         _single(1.0 / noise[:, 0]),
         settings.rival,
     )
-
-
-_of_one_level = lru_cache(maxsize=8)(_make_tables)  # 4 MB each: the steps at all scales of a plane
-_of_maps = lru_cache(maxsize=8)(_make_tables)  # larger: a level for every 3 %, shared by the steps
 
 
 def _principal(
@@ -185,9 +171,7 @@ def _frames(prior: GaussianMixturePrior, spectrum: NoiseSpectrum | None, compare
     prior, analysis, synthesis = whitening(prior, spectrum)
     weights = np.exp(prior.log_weights)
     order = np.argsort(-prior.contrasts)
-    rarer = np.cumsum(weights[:, order], axis=1) / weights.sum(
-        axis=1, keepdims=True
-    )  # such a contrast, or a larger one
+    rarer = np.cumsum(weights[:, order], axis=1) / weights.sum(axis=1, keepdims=True)  # this contrast, or a larger one
     total = np.tensordot(weights @ prior.contrasts, prior.covariances, axes=1)
     common = np.linalg.eigh(total)[1][:, ::-1][:, :SUBSPACE]  # (d, q)
     coarse, turns = (found[..., ::-1] for found in np.linalg.eigh(common.T @ prior.covariances @ common))
@@ -246,11 +230,8 @@ def whitening(prior: GaussianMixturePrior, spectrum: NoiseSpectrum | None) -> Wh
     values, vectors = np.linalg.eigh(prior.basis @ spectrum.covariance(prior.size) @ prior.basis.T)
     inverse, forth = (vectors * values**-0.5) @ vectors.T, (vectors * values**0.5) @ vectors.T
     covariances = inverse @ prior.covariances @ inverse
-    return Whitening(
-        type(prior)(covariances, prior.log_weights, prior.contrasts),
-        inverse @ prior.basis,
-        forth @ prior.basis,
-    )
+    mixture = type(prior)(covariances, prior.log_weights, prior.contrasts)
+    return Whitening(mixture, inverse @ prior.basis, forth @ prior.basis)
 
 
 class StepSettings(NamedTuple):
