@@ -41,8 +41,6 @@ SMALL = (64, 64)  # pixels of a filter in a notebook
 
 Spectrum = NDArray[Any]  # (H, W // 2 + 1), real or complex: half the plane of frequencies
 Shape = tuple[int, int]
-
-
 Bands = Union["Tiling", "WaveletBasis"]  # J filters on any grid, spectrum by spectrum
 
 
@@ -191,6 +189,15 @@ class BandPrior:
         """The inverse of `save`; refuses bands that are none and weights off the simplex."""
         norms, log_weights, reach = contents.arrays("norms", "log_weights", "reach")
         return cls(cls.bands_from(contents), norms, experts_from(log_weights, reach), contents.card)
+
+    def _log_density(self, y: FloatArray, sigma: ArrayLike, volumes: FloatArray) -> FloatArray:
+        """Σ_j Σ_m (log psi_j(xi_j c_jm, t) + volumes_j): (...)."""
+        images, sigmas = self._check(y, sigma)
+        total = np.zeros(images.shape[:-2])
+        for j, c, expert in self._coefficients(images):
+            logs = expert.log_density(self.norms[j] * c[..., None], self.norms[j] * sigmas)
+            total += (logs + volumes[j]).sum(axis=(-3, -2, -1))
+        return of_type(total, y)
 
     def _check(self, y: FloatArray, sigma: ArrayLike) -> tuple[FloatArray, FloatArray]:
         """Images in float64, and their noise levels (..., 1, 1, 1)."""

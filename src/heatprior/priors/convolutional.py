@@ -21,7 +21,7 @@ from heatprior.arrays import FloatArray, IntArray
 from heatprior.errors import InvalidInputError, PriorFileError
 from heatprior.kernels.patches import Progress, part_of
 from heatprior.priors.arguments import as_sigmas_of
-from heatprior.priors.bands import BandPrior, Shape, Spectrum, of_type
+from heatprior.priors.bands import BandPrior, Shape, Spectrum
 from heatprior.store import PriorFile
 
 SIDE = 128  # pixels of a sample, by default
@@ -97,30 +97,26 @@ class Tiling:
             raise PriorFileError(f"tiling has shape {tiling.shape}; expected two numbers, scales and orientations")
         return cls(int(tiling[0]), int(tiling[1]))
 
+    @lru_cache(maxsize=4)  # noqa: B019 (few and small)
     def labels(self, shape: Shape) -> IntArray:
         """The band of every frequency of the plane, (H, W), in the order of the Fourier transform."""
-        return _labels(self, shape)
+        down, across = (np.fft.fftfreq(length) for length in shape)
+        down = down[:, None]
+        largest = np.maximum(np.abs(down), np.abs(across))
+        with np.errstate(divide="ignore"):
+            ring = np.minimum(np.floor(-np.log2(2.0 * largest) + ROUNDING), self.scales - 1)
+        turn = np.arctan2(down, across) / np.pi + 0.5 / self.orientations + ROUNDING
+        angle = np.floor(np.mod(turn, 1.0) * self.orientations)
+        labels = (ring * self.orientations + np.minimum(angle, self.orientations - 1)).astype(np.int16)
+        labels[0, 0] = NO_BAND
+        negative = np.roll(labels[::-1, ::-1], 1, axis=(0, 1))  # the labels of −f
+        result: IntArray = np.minimum(labels, negative)
+        result.flags.writeable = False
+        return result
 
     def spectrum(self, band: int, shape: Shape) -> Spectrum:
         """The characteristic function of the set Γ_j, on half the plane: (H, W // 2 + 1)."""
         return np.asarray(self.labels(shape)[:, : shape[1] // 2 + 1] == band, np.float64)
-
-
-@lru_cache(maxsize=4)
-def _labels(tiling: Tiling, shape: Shape) -> IntArray:
-    down, across = (np.fft.fftfreq(length) for length in shape)
-    down = down[:, None]
-    largest = np.maximum(np.abs(down), np.abs(across))
-    with np.errstate(divide="ignore"):
-        ring = np.minimum(np.floor(-np.log2(2.0 * largest) + ROUNDING), tiling.scales - 1)
-    turn = np.arctan2(down, across) / np.pi + 0.5 / tiling.orientations + ROUNDING
-    angle = np.floor(np.mod(turn, 1.0) * tiling.orientations)
-    labels = (ring * tiling.orientations + np.minimum(angle, tiling.orientations - 1)).astype(np.int16)
-    labels[0, 0] = NO_BAND
-    negative = np.roll(labels[::-1, ::-1], 1, axis=(0, 1))  # the labels of −f
-    result: IntArray = np.minimum(labels, negative)
-    result.flags.writeable = False
-    return result
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -156,12 +152,7 @@ class ConvolutionalPrior(BandPrior):
 
         The constant Z is unknown, and it does depend on t: compare images, not noise levels.
         """
-        images, sigmas = self._check(y, sigma)
-        total = np.zeros(images.shape[:-2])
-        for j, c, expert in self._coefficients(images):
-            logs = expert.log_density(self.norms[j] * c[..., None], self.norms[j] * sigmas)
-            total += logs.sum(axis=(-3, -2, -1))
-        return of_type(total, y)
+        return self._log_density(y, sigma, np.zeros(self.bands.count))
 
     def sample(
         self,

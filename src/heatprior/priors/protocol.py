@@ -207,16 +207,9 @@ def tweedie(prior: DiffusedPrior, y: FloatArray, sigma: ArrayLike) -> FloatArray
     return np.asarray(y + np.square(sigma, dtype=np.float64)[axes] * score).astype(score.dtype)
 
 
-def denoise_once(
-    prior: Prior,
-    image: FloatArray,
-    noise: float | FloatArray | Noise,
-    progress: Progress | None = None,
-    *,
-    grid: Grid = EVERY,
-) -> FloatArray:
-    """E[X | Y = image], averaged over overlapping patches on the grid: (H, W), in float32. The image holds no NaN."""
-    return prior.denoise_step(np.ascontiguousarray(image, np.float32), as_noise(noise), progress, grid=grid)
+def denoise_once(prior: Prior, image: FloatArray, noise: float | FloatArray | Noise) -> FloatArray:
+    """E[X | Y = image], averaged over overlapping patches: (H, W), in float32. The image holds no NaN."""
+    return prior.denoise_step(np.ascontiguousarray(image, np.float32), as_noise(noise))
 
 
 class StoredPrior(Prior, Protocol):

@@ -176,12 +176,7 @@ class WaveletPrior(BandPrior):
 
     def log_prob(self, y: FloatArray, sigma: ArrayLike) -> FloatArray:
         """log f(y, t) = Σ_j Σ_m log xi_j psi_j(xi_j c_jm, t), on the span of the bands: (...)."""
-        images, sigmas = self._check(y, sigma)
-        total = np.zeros(images.shape[:-2])
-        for j, c, expert in self._coefficients(images):
-            logs = expert.log_density(self.norms[j] * c[..., None], self.norms[j] * sigmas)
-            total += (logs + np.log(self.norms[j])).sum(axis=(-3, -2, -1))
-        return of_type(total, y)
+        return self._log_density(y, sigma, np.log(self.norms))
 
     def posterior(self, y: FloatArray, sigma: ArrayLike) -> Posterior:
         """Mean and variance, pixel by pixel, of the clean image given y, in this one basis: (..., H, W) each."""
