@@ -139,11 +139,6 @@ class NoiseSpectrum:
         power.flags.writeable = False
         object.__setattr__(self, "power", power)
 
-    @classmethod
-    def white(cls) -> NoiseSpectrum:
-        """The spectrum of white noise: the same power at every frequency."""
-        return cls(np.ones((32, 32)))
-
     @property
     def side(self) -> int:
         """P, the number of frequencies along each side."""

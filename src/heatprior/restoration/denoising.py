@@ -15,17 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from heatprior.arrays import ChannelAxis, FloatArray
-from heatprior.border.entry import (
-    Entered,
-    Group,
-    Index,
-    Noises,
-    Result,
-    as_type,
-    enter,
-    noise_of_levels,
-    turn_volume,
-)
+from heatprior.border.entry import Entered, Group, Index, Noises, Result, as_type, enter, noise_of_levels, turn_volume
 from heatprior.border.gaps import with_all_or_no_channel_missing
 from heatprior.border.pixels import as_channels, mix_channels, room_of, type_white, unwrap
 from heatprior.errors import InvalidInputError
@@ -37,7 +27,7 @@ from heatprior.presets import DEFAULT, PRESETS, find_preset
 from heatprior.priors.protocol import DiffusedPrior, Prior
 from heatprior.restoration.pipeline import MOST_SCALES, ONE_STEP, Pipeline
 from heatprior.restoration.symmetries import Denoiser
-from heatprior.zoo import as_prior, load
+from heatprior.zoo import as_prior
 
 if TYPE_CHECKING:
     from heatprior.noise.estimation import NoiseReport
@@ -100,9 +90,7 @@ class Settings:
 
     def find_prior(self, *, correlated: bool = False) -> Prior:
         """The prior that was given, or that of the preset."""
-        if self.prior is None:
-            return load(choose_prior(self.quality, correlated=correlated))
-        return as_prior(self.prior)
+        return as_prior(choose_prior(self.quality, correlated=correlated) if self.prior is None else self.prior)
 
     def pipeline(
         self,
@@ -134,6 +122,7 @@ class Keywords(TypedDict, total=False):
     strength: float
     keep_outliers: bool
     dtype: DTypeLike | None
+    progress: Progress | None
 
 
 class Plan(NamedTuple):
@@ -274,21 +263,11 @@ class Plan(NamedTuple):
 
 @overload
 def denoise(
-    image: ArrayLike,
-    sigma: ArrayLike | None = None,
-    *,
-    return_error: Literal[False] = False,
-    progress: Progress | None = None,
-    **keywords: Unpack[Keywords],
+    image: ArrayLike, sigma: ArrayLike | None = None, *, return_error: Literal[False] = False, **more: Unpack[Keywords]
 ) -> NDArray[Any]: ...
 @overload
 def denoise(
-    image: ArrayLike,
-    sigma: ArrayLike | None = None,
-    *,
-    return_error: Literal[True],
-    progress: Progress | None = None,
-    **keywords: Unpack[Keywords],
+    image: ArrayLike, sigma: ArrayLike | None = None, *, return_error: Literal[True], **more: Unpack[Keywords]
 ) -> DenoisedWithError: ...
 def denoise(
     image: ArrayLike,
@@ -392,19 +371,17 @@ def denoise(
         from heatprior.restoration.error_bars import denoise_with_error  # noqa: PLC0415 (it needs what is above)
 
         found = denoise_with_error(held.array, sigma, settings, progress)
-        if found.noise is not None:
-            warn_if_unchanged(found.noise, settings)
+        warn_if_unchanged(found.noise, settings)
         return found._replace(pixels=held.wrap(found.pixels))
     made, progress = plan(held.array, sigma, settings, progress)
-    if made.report is not None:
-        warn_if_unchanged(made.report, settings)
+    warn_if_unchanged(made.report, settings)
     clean: NDArray[Any] = held.wrap(made.denoise(progress=progress))
     return clean
 
 
-def warn_if_unchanged(report: NoiseReport, settings: Settings) -> None:
+def warn_if_unchanged(report: NoiseReport | None, settings: Settings) -> None:
     """Say so where noise was to be removed and none was found."""
-    if report.is_none and settings.strength <= 1.0:
+    if report is not None and report.is_none and settings.strength <= 1.0:
         warnings.warn(
             f"no noise found, image unchanged; if you see noise, give strength=2 or sigma={report.remedy:g}",
             stacklevel=3,
@@ -425,9 +402,8 @@ def plan(
     entered = enter(image, channel_axis=settings.channel_axis, white=settings.white, sigma=sigma, dtype=settings.dtype)
     mosaic = entered.pixels.shape if settings.profile is None and axes is None and holds_mosaic(entered) else None
     if mosaic is not None:
-        levels = None if sigma is None else np.asarray(sigma)
-        if levels is not None and levels.shape[-2:] == mosaic[-2:]:
-            sigma = split_mosaic(np.broadcast_to(levels, mosaic))
+        if sigma is not None and np.shape(sigma)[-2:] == mosaic[-2:]:
+            sigma = split_mosaic(np.broadcast_to(np.asarray(sigma), mosaic))
         entered = entered._replace(pixels=split_mosaic(entered.pixels))
     entered, defects = (entered, NO_DEFECTS) if settings.keep_outliers else mend(entered)
     defects = defects._replace(mosaic=int(mosaic is not None))

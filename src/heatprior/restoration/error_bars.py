@@ -3,9 +3,8 @@
 For a posterior mean f(y) = E[X | Y = y] the covariance of what remains unknown is C times its derivative, Cov[X | Y] =
 J_f(y) C: Tweedie's formula, differentiated once more. So one more run of the very same denoiser, on the image with a
 tenth of the noise n added to it, tells the error of every pixel as n_p (f(y + n/10) − f(y))_p · 10 on average over n,
-whatever the prior, the scales, the colours and the noise. Neighbouring pixels share an average, for one draw is noisy.
-How nearly averages, splitting and tuned priors have errors of this size is measured on validation images and kept on
-the prior's card (`Calibration`).
+whatever the prior, the scales, the colours and the noise. How nearly averages, splitting and tuned priors have errors
+of this size is measured on validation images and kept on the prior's card (`Calibration`).
 
 White noise is probed with signs. The trace of a matrix J is the mean of n J n; of one draw it is off by Σ J_pq n_p n_q
 over pixels p ≠ q, and J_pq is much the same for all pixels the same step apart. A maximal-length sequence of a shift
@@ -14,10 +13,8 @@ pairs agree as differ (but for one).
 
 The same probe predicts the PSNR, by two estimates of the risk, weighed by their variances. Stein's is unbiased for any
 image and denoiser: E ‖f − x‖² = E ‖f − y‖² − tr C + 2 tr J C. But the noise of n pixels has not exactly the variance
-that it should have, which is much beside the error that is left of strong noise. Another one does not see that: nearly
-a constant, plus a part of the trace, plus a part of how much stronger what was removed is, blurred, than what is
-removed of noise alone, learnt on validation images and kept on the prior's card. Where the two contradict each other,
-nothing is predicted: the noise is not what was given, or the image is unlike any photograph.
+that it should have, which is much beside the error that is left of strong noise. Another one, learnt on validation
+images (`read_risk_table`), does not see that. Where the two contradict each other, nothing is predicted.
 """
 
 from __future__ import annotations
@@ -32,7 +29,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from heatprior.arrays import FloatArray
-from heatprior.border.entry import Group, as_type
+from heatprior.border.entry import as_type
 from heatprior.border.pixels import as_channels
 from heatprior.display import as_html, describe_fields
 from heatprior.errors import InvalidInputError
@@ -216,7 +213,7 @@ class Probed(NamedTuple):
     clean: FloatArray
     found: Probe  # (..., channels, H, W), in the units of the image
     levels: FloatArray  # of the noise, likewise, or (..., channels, 1, 1)
-    alike: float  # pixels that count as one
+    alike: float  # pixels that count as one because their noise is correlated, at most; 1 if it is white
 
     @property
     def variance(self) -> FloatArray:
@@ -243,7 +240,9 @@ def probe_image(
         lambda pixels: made.denoise_entered(entered._replace(pixels=pixels), second), entered.pixels, clean, drawn
     )
     planes = Probe(*(as_channels(values, entered.channel_axis) for values in found))
-    return Probed(made, entered.pixels, clean, planes, noise_levels(made), _pixels_alike(made))
+    spectra = () if made.profile is None else [channel.spectrum for channel in made.profile.channels]
+    alike = max((spectrum.pixels_alike for spectrum in spectra), default=1.0)
+    return Probed(made, entered.pixels, clean, planes, noise_levels(made), alike)
 
 
 def denoise_with_error(
@@ -270,9 +269,19 @@ def draw_noise(made: Plan, rng: np.random.Generator) -> FloatArray:
     White noise is ± sigma, which tells a trace better than a Gaussian. Transparency has none.
     """
     drawn = np.zeros(made.entered.pixels.shape, np.float32)
-    channels = as_channels(drawn, made.entered.channel_axis)
-    for group in made.entered.groups():
-        channels[group.place] = _draw_noise_of_group(made, group, rng)
+    entered, channels = made.entered, as_channels(drawn, made.entered.channel_axis)
+    shape = channels.shape[-2:]
+    for group in entered.groups():
+        if made.profile is None:
+            rows = [made.noises[*group.image, c].rows(slice(None)) * entered.full for c in group.channels]
+            sigma = np.array([np.broadcast_to(own, shape) for own in rows], np.float32)
+            channels[group.place] = np.where(draw_signs(sigma.shape, rng), sigma, -sigma)
+        else:
+            fields = [
+                noise.rows(slice(None)) * (1.0 if noise.spectrum is None else noise.spectrum.field(shape, rng))
+                for noise in made.noises_of_planes(group)
+            ]
+            channels[group.place] = np.tensordot(np.linalg.inv(entered.mix) * entered.full, np.array(fields), axes=1)
     return drawn
 
 
@@ -290,27 +299,6 @@ def noise_levels(made: Plan) -> FloatArray:
             rows = [np.broadcast_to(noise.rows(slice(None)), shape[-2:]) for noise in made.noises_of_planes(group)]
             levels[group.place] = np.sqrt(np.tensordot(squares, np.square(np.array(rows)), axes=1))
     return levels
-
-
-def _draw_noise_of_group(made: Plan, group: Group, rng: np.random.Generator) -> FloatArray:
-    """(d, H, W)."""
-    entered = made.entered
-    height, width = entered.channels.shape[-2:]
-    if made.profile is None:
-        rows = [made.noises[*group.image, c].rows(slice(None)) * entered.full for c in group.channels]
-        sigma = np.array([np.broadcast_to(own, (height, width)) for own in rows], np.float32)
-        return np.where(draw_signs(sigma.shape, rng), sigma, -sigma)
-    fields = [
-        noise.rows(slice(None)) * (1.0 if noise.spectrum is None else noise.spectrum.field((height, width), rng))
-        for noise in made.noises_of_planes(group)
-    ]
-    return np.asarray(np.tensordot(np.linalg.inv(entered.mix) * entered.full, np.array(fields), axes=1))
-
-
-def _pixels_alike(made: Plan) -> float:
-    """How many pixels count as one because their noise is correlated, at most; 1 if it is white."""
-    channels = () if made.profile is None else made.profile.channels
-    return max((channel.spectrum.pixels_alike for channel in channels), default=1.0)
 
 
 def table_name(made: Plan) -> str:
@@ -411,19 +399,18 @@ def predict_psnr(
     """
     if not parts.pixels:
         raise InvalidInputError("every pixel of the image is missing; nothing is known of its quality")
-    sigma = levels
-    values = None if table is None else tuple(column.astype(sigma.dtype) for column in table.at(sigma / full))
-    stein = _by_stein(parts, sigma, 1.0 if values is None else values[0], alike).without(excess)
-    learnt = None if values is None else _by_table(parts, sigma, values).without(excess)
-    least = LEAST_PART * parts.mean(np.square(sigma))
-    if learnt is None:
-        risk, error, sound = _alone(stein, doubt)
-    elif doubt and alike > 1.0:  # Stein's needs the covariance of the noise, which is then in doubt as a whole
-        risk, error, sound = _alone(learnt, doubt)
+    if table is None:
+        risk, error, sound = _alone(_by_stein(parts, levels, 1.0, alike).without(excess), doubt)
     else:
-        risk, error, sound = _weigh(stein, learnt, doubt)
+        values = tuple(column.astype(levels.dtype) for column in table.at(levels / full))
+        learnt = _by_table(parts, levels, values).without(excess)
+        if doubt and alike > 1.0:  # Stein's needs the covariance of the noise, which is then in doubt as a whole
+            risk, error, sound = _alone(learnt, doubt)
+        else:
+            risk, error, sound = _weigh(_by_stein(parts, levels, values[0], alike).without(excess), learnt, doubt)
     if not sound:
         return PredictedPsnr(nan, nan)
+    least = LEAST_PART * parts.mean(np.square(levels))
     risk = max(risk, error / 2.0, least)  # an estimate of nearly nothing may come out negative
     return PredictedPsnr(float(DECIBELS * np.log(full**2 / risk)), float(DECIBELS * error / risk))
 

@@ -41,7 +41,6 @@ from heatprior.restoration.pyramid import (
     halve_noise,
     join,
     of_halving,
-    read_crossovers,
     shift,
     sources,
 )
@@ -244,7 +243,9 @@ class Pipeline:
         noisy = [self.scales[-1].with_fillings(looked_at[-1])]
         for scale, window in zip(self.scales[-2::-1], looked_at[-2::-1], strict=True):
             halving = scale.with_fillings(sources(noisy[-1], of_halving, scale.shape))
-            noisy.append(_from_even_places(join(scale.with_fillings(window), halving)))
+            both = join(scale.with_fillings(window), halving)
+            rows, columns = (slice(place.start // 2 * 2, place.stop) for place in both)  # from even places on
+            noisy.append((rows, columns))
         return [Needs(*windows) for windows in zip(merged, fine, looked_at, reversed(noisy), strict=True)]
 
     def _needs_of_brightness(self, needs: list[Needs]) -> list[Needs]:
@@ -322,8 +323,8 @@ class Pipeline:
                 half, known, card = self.scales[number + 1].shape, needs[number + 1].merged, self.prior.card
                 last = Merging(scale.shape, half, crossover_at(crossover_table(card), noise), results[0], known)
                 between = self.merging_between(number)
-                if between is not None and (table := read_crossovers(card, BETWEEN)) is not None:
-                    between = last._replace(crossover=crossover_at(table, noise))
+                if between is not None:
+                    between = last._replace(crossover=crossover_at(crossover_table(card, BETWEEN), noise))
             read = shift(scale.reads(need.fine, between), need.noisy)
             fine = scale.denoise(own[read], cut_noise(noise, read), need.fine, between, part, guide)
             results.insert(0, fine if last is None else last.merge(fine, need.fine, need.merged))
@@ -380,11 +381,6 @@ def _copy(image: FloatArray, mirrored: Mirrored) -> FloatArray:
     for start in range(0, len(target), ROWS_AT_ONCE):
         target[start : start + ROWS_AT_ONCE] = mirrored.rows(image.__getitem__, slice(start, start + ROWS_AT_ONCE))
     return target
-
-
-def _from_even_places(window: Window) -> Window:
-    rows, columns = (slice(place.start // 2 * 2, place.stop) for place in window)
-    return rows, columns
 
 
 def _round(pixels: slice, edges: IntArray, size: int) -> slice:

@@ -66,9 +66,9 @@ def read_crossovers(card: Mapping[str, Any], entry: str = CARD_ENTRY) -> TableOv
     return read_table(card, entry, names, make)
 
 
-def crossover_table(card: Mapping[str, Any]) -> TableOverSigma:
-    """The crossover after the last step over sigma: that of the card, or the default one."""
-    return read_crossovers(card) or TableOverSigma((1.0,), tuple((value,) for value in Crossover()))
+def crossover_table(card: Mapping[str, Any], entry: str = CARD_ENTRY) -> TableOverSigma:
+    """The crossover after the last step, or between steps, over sigma: that of the card, or the default one."""
+    return read_crossovers(card, entry) or TableOverSigma((1.0,), tuple((value,) for value in Crossover()))
 
 
 def crossover_at(table: TableOverSigma, noise: Noise) -> Crossover:
