@@ -250,10 +250,14 @@ class Loop:
         steps = self.training.run(self.training.config.steps)
         while True:
             if self.is_due():
-                validated = self._validate()
+                validated, done = ValidationScores(), self.training.done
+                if self.validation and (done % self._validate_every == 0 or done == self.training.config.steps):
+                    validated = self.training.validate(self.validation)
                 self._seconds += time.perf_counter() - clock
                 clock = time.perf_counter()
-                yield self._entry(validated)
+                speed, loss = self._counted / max(self._stepping, 1e-9), self._losses / self._counted
+                self._losses, self._counted, self._stepping = 0.0, 0, 0.0
+                yield LogEntry(done, loss, validated.psnr, speed, self._seconds, validated.log_likelihood)
             begin = time.perf_counter()
             report = next(steps, None)
             if report is None:
@@ -275,19 +279,6 @@ class Loop:
     def is_finished(self) -> bool:
         """Whether the training is complete and logged."""
         return self.training.done == self.training.config.steps and not self.is_due()
-
-    def _validate(self) -> ValidationScores:
-        """Validate, if there are images for it and it is due."""
-        done = self.training.done
-        if not self.validation or (done % self._validate_every != 0 and done != self.training.config.steps):
-            return ValidationScores()
-        return self.training.validate(self.validation)
-
-    def _entry(self, validated: ValidationScores) -> LogEntry:
-        speed, loss = self._counted / max(self._stepping, 1e-9), self._losses / self._counted
-        entry = LogEntry(self.training.done, loss, validated.psnr, speed, self._seconds, validated.log_likelihood)
-        self._losses, self._counted, self._stepping = 0.0, 0, 0.0
-        return entry
 
     def state(self) -> dict[str, FloatArray]:
         """The arrays needed to go on."""
