@@ -39,16 +39,13 @@ def undo_symmetry(image: FloatArray, number: int) -> FloatArray:
 
 
 def _turn_noise(noise: Noise, number: int) -> Noise:
-    spectrum = None if noise.spectrum is None else _turn_spectrum(noise.spectrum, number)
+    spectrum = noise.spectrum
+    if spectrum is not None:  # frequencies turn as the image does; zero stays where it is
+        numbers = np.arange(spectrum.side)
+        rows, columns = (-numbers % spectrum.side if number & bit else numbers for bit in (1, 2))
+        power = spectrum.power[np.ix_(rows, columns)]
+        spectrum = NoiseSpectrum(power.T if number & 4 else power)
     if noise.is_constant:
         return Noise.constant(noise.lowest, spectrum)
     levels = np.ascontiguousarray(apply_symmetry(noise.rows(slice(None)), number))
     return Noise(levels.__getitem__, noise.lowest, noise.highest, spectrum)
-
-
-def _turn_spectrum(spectrum: NoiseSpectrum, number: int) -> NoiseSpectrum:
-    """Frequencies turn as the image does; zero stays where it is."""
-    numbers = np.arange(spectrum.side)
-    rows, columns = (-numbers % spectrum.side if number & bit else numbers for bit in (1, 2))
-    power = spectrum.power[np.ix_(rows, columns)]
-    return NoiseSpectrum(power.T if number & 4 else power)

@@ -117,24 +117,15 @@ def seen_through(cyclic: Measurement, window: Window, inside: Window) -> Measure
     """A cyclic measurement of which only the data in the `window` were seen; `inside` is the image wanted."""
     shape = (window[0].stop - window[0].start, window[1].stop - window[1].start)
     margins = [(part.start, total - part.stop) for part, total in zip(window, cyclic.data_shape, strict=True)]
-
-    def forward(image: FloatArray) -> Data:
-        return cyclic.forward(image)[window]
-
-    def adjoint(data: Data) -> FloatArray:
-        return cyclic.adjoint(np.pad(data, margins))
-
-    def first_guess(data: Data) -> FloatArray:
-        assert cyclic.first_guess is not None
-        return cyclic.first_guess(np.pad(data, margins, mode="edge"))
-
+    guess = cyclic.first_guess
+    assert guess is not None
     return Measurement(
         cyclic.image_shape,
         shape,
-        forward,
-        adjoint,
+        forward=lambda image: cyclic.forward(image)[window],
+        adjoint=lambda data: cyclic.adjoint(np.pad(data, margins)),
         nearly_inverse=cyclic.inverse,
-        first_guess=first_guess,
+        first_guess=lambda data: guess(np.pad(data, margins, mode="edge")),
         inside=inside,
     )
 
@@ -187,17 +178,15 @@ def cyclic_blur(kernel: FloatArray, shape: tuple[int, int], centre: tuple[int, .
     """(AᵀA + ratio)⁻¹ divides by |K|² + ratio, frequency by frequency."""
     transfer = transfer_function(kernel, shape, centre)
     power = np.abs(transfer) ** 2
-
-    def forward(image: FloatArray) -> FloatArray:
-        return np.asarray(irfft2(rfft2(image) * transfer, s=shape))
-
-    def adjoint(data: FloatArray) -> FloatArray:
-        return np.asarray(irfft2(rfft2(data) * transfer.conj(), s=shape))
-
-    def inverse(right: FloatArray, ratio: float) -> FloatArray:
-        return np.asarray(irfft2(rfft2(right) / (power + ratio), s=shape))
-
-    return Measurement(shape, shape, forward, adjoint, inverse, first_guess=np.copy, is_cyclic=True)
+    return Measurement(
+        shape,
+        shape,
+        forward=lambda image: np.asarray(irfft2(rfft2(image) * transfer, s=shape)),
+        adjoint=lambda data: np.asarray(irfft2(rfft2(data) * transfer.conj(), s=shape)),
+        inverse=lambda right, ratio: np.asarray(irfft2(rfft2(right) / (power + ratio), s=shape)),
+        first_guess=np.copy,
+        is_cyclic=True,
+    )
 
 
 LARGEST_FACTOR = 16
@@ -285,9 +274,13 @@ def cyclic_downsample(kernel: FloatArray, factor: int, small: tuple[int, int]) -
     def inverse(right: FloatArray, ratio: float) -> FloatArray:
         return np.asarray((right - adjoint(inverse_of_data(forward(right), ratio))) / ratio)
 
-    def first_guess(data: Data) -> FloatArray:
-        return np.repeat(np.repeat(data, factor, axis=0), factor, axis=1)
-
     return Measurement(
-        shape, small, forward, adjoint, inverse, inverse_of_data, first_guess=first_guess, is_cyclic=True
+        shape,
+        small,
+        forward,
+        adjoint,
+        inverse,
+        inverse_of_data,
+        first_guess=lambda data: data.repeat(factor, axis=0).repeat(factor, axis=1),
+        is_cyclic=True,
     )

@@ -97,17 +97,16 @@ class Fourier:
         shape = check_shape(seen, data_shape, "data")
         mirrored = np.roll(seen[::-1, ::-1], (1, 1), axis=(0, 1))  # at −frequency
         often = (seen + mirrored.astype(np.float64)) / 2.0  # AᵀA of real images
-
-        def forward(image: FloatArray) -> Data:
-            return np.where(seen, fft2(image, norm="ortho"), 0.0)
-
-        def adjoint(data: Data) -> FloatArray:
-            return np.asarray(ifft2(np.where(seen, data, 0.0), norm="ortho").real)
-
-        def inverse(right: FloatArray, ratio: float) -> FloatArray:
-            return np.asarray(ifft2(fft2(right) / (often + ratio)).real)
-
-        return Measurement(shape, shape, forward, adjoint, inverse, blind=~seen, is_complex=True, is_cyclic=True)
+        return Measurement(
+            shape,
+            shape,
+            forward=lambda image: np.where(seen, fft2(image, norm="ortho"), 0.0),
+            adjoint=lambda data: np.asarray(ifft2(np.where(seen, data, 0.0), norm="ortho").real),
+            inverse=lambda right, ratio: np.asarray(ifft2(fft2(right) / (often + ratio)).real),
+            blind=~seen,
+            is_complex=True,
+            is_cyclic=True,
+        )
 
 
 def as_seen(mask: ArrayLike, what: str) -> NDArray[np.bool_]:

@@ -96,12 +96,6 @@ def weigh_data(data: Data, measurement: Measurement, sigma: FloatArray) -> tuple
     certainty = np.where(blind, 0.0, level / levels)
     known = np.where(missing, 0.0, data)
 
-    def forward(image: FloatArray) -> Data:
-        return np.asarray(certainty * measurement.forward(image))
-
-    def adjoint(values: Data) -> FloatArray:
-        return measurement.adjoint(certainty * values)
-
     def first_guess(_: Data) -> FloatArray:
         assert measurement.first_guess is not None
         filled = np.where(missing, np.nan, data)
@@ -110,8 +104,8 @@ def weigh_data(data: Data, measurement: Measurement, sigma: FloatArray) -> tuple
 
     changed = replace(
         measurement,
-        forward=forward,
-        adjoint=adjoint,
+        forward=lambda image: np.asarray(certainty * measurement.forward(image)),
+        adjoint=lambda values: measurement.adjoint(certainty * values),
         inverse=None,
         inverse_of_data=None,
         nearly_inverse=measurement.inverse or measurement.nearly_inverse,
