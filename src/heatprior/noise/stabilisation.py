@@ -114,15 +114,6 @@ class PoissonGaussian:
         counts = np.square(mean) / 4.0 + np.interp(mean, table.means, table.counts - np.square(table.means) / 4.0)
         return np.asarray(self.black + self.gain * counts)
 
-    def slope(self, stabilised: FloatArray) -> FloatArray:
-        """By how much the image changes where its stabilised value does: the derivative of the inverse."""
-        table = _moments(self._read_counts)
-        slopes = np.gradient(table.counts, table.means)
-        mean = np.maximum(np.asarray(stabilised, np.float64), 0.0)
-        return np.asarray(
-            self.gain * np.where(mean < table.means[-1], np.interp(mean, table.means, slopes), mean / 2.0)
-        )
-
     def stabilised_sigma(self, image: FloatArray) -> FloatArray:
         """The standard deviation of stabilised values where the noiseless image is this: one, but for few counts."""
         counts = np.maximum((np.asarray(image, np.float64) - self.black) / self.gain, 0.0)

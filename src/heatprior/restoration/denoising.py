@@ -64,7 +64,7 @@ class Settings:
         if not (isinstance(self.strength, Real) and STRENGTHS[0] <= self.strength <= STRENGTHS[1]):
             low, high = STRENGTHS
             raise InvalidInputError(f"strength is {self.strength!r}; expected {low:g} to {high:g} times what was found")
-        if not hasattr(self.noise, "at") and self.counts is None and self.noise != "auto":
+        if self.profile is None and self.counts is None and self.noise != "auto":
             from heatprior.noise.estimation import check_kind  # noqa: PLC0415 (only where noise is estimated)
 
             check_kind(self.noise)
@@ -81,12 +81,12 @@ class Settings:
     @property
     def profile(self) -> NoiseProfile | None:
         """The noise of a camera, if that is what was given."""
-        return None if isinstance(self.noise, str | PoissonGaussian) else self.noise
+        return self.noise if hasattr(self.noise, "at") else None
 
     @property
     def counts(self) -> PoissonGaussian | None:
-        """The noise of counted photons, if that is what was given."""
-        return self.noise if isinstance(self.noise, PoissonGaussian) else None
+        """The noise of counted photons, or another that can be stabilised, if that is what was given."""
+        return self.noise if hasattr(self.noise, "stabilise") else None
 
     def find_prior(self, *, correlated: bool = False) -> Prior:
         """The prior that was given, or that of the preset."""
