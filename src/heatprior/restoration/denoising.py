@@ -9,7 +9,7 @@ from functools import cache
 from numbers import Real
 from os import PathLike
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict, Unpack, overload
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict, Unpack, cast, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -81,12 +81,12 @@ class Settings:
     @property
     def profile(self) -> NoiseProfile | None:
         """The noise of a camera, if that is what was given."""
-        return self.noise if hasattr(self.noise, "at") else None
+        return cast("NoiseProfile", self.noise) if hasattr(self.noise, "at") else None
 
     @property
     def counts(self) -> PoissonGaussian | None:
         """The noise of counted photons, or another that can be stabilised, if that is what was given."""
-        return self.noise if hasattr(self.noise, "stabilise") else None
+        return cast("PoissonGaussian", self.noise) if hasattr(self.noise, "stabilise") else None
 
     def find_prior(self, *, correlated: bool = False) -> Prior:
         """The prior that was given, or that of the preset."""
