@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from heatprior.locks import thread_lock
 from heatprior.version import __version__ as __version__
 
 if TYPE_CHECKING:
@@ -70,12 +71,14 @@ _HOME = {
 }
 
 __all__ = list(_HOME)
+_importing = thread_lock()  # a fork in the midst of an import would leave a child that waits for its end for ever
 
 
 def __getattr__(name: str) -> object:
     if name not in _HOME:
         raise AttributeError(f"module 'heatprior' has no attribute {name!r}")
-    module = import_module(f"heatprior.{_HOME[name]}")
+    with _importing:
+        module = import_module(f"heatprior.{_HOME[name]}")
     value: object = module if name == "operators" else getattr(module, name)
     globals()[name] = value
     return value

@@ -261,8 +261,19 @@ os._exit(0)
             "lock.acquire(); time.sleep(0.01); lock.release()",
             "lock.acquire()",
         ),
+        (
+            # as Python's own lock of a module is held while that is imported
+            "from types import SimpleNamespace; import heatprior; importing = threading.Lock()\n"
+            "def import_module(name):\n"
+            "    with importing:\n"
+            "        time.sleep(0.01)\n"
+            "    return SimpleNamespace(load=None)\n"
+            "heatprior.import_module = import_module",
+            "heatprior.__dict__.pop('load', None); heatprior.load; time.sleep(0.05)",
+            "importing.acquire()",
+        ),
     ],
-    ids=["pieces", "lock", "property", "compiler"],
+    ids=["pieces", "lock", "property", "compiler", "import"],
 )
 def test_a_fork_while_other_threads_work_leaves_a_child_that_can_work(setup, others, work):
     run_script(FORKS.format(setup=setup, others=others, work=work, forks=40), 120)
