@@ -26,7 +26,7 @@ def test_look_ups_with_and_without_alias_scopes_are_the_same():
     scopes = []
     for tricks in (
         (compiler.read, compiler.fetch, compiler.write),
-        (compiler.read_plain, compiler.fetch_plain, compiler.write_plain),
+        (compiler.read_plain, compiler.read_plain, compiler.write_plain),
     ):
         loop, u = look_up(*tricks), places.astype(np.float32)
         loop(u, table)
@@ -46,7 +46,8 @@ def test_without_metadata_look_ups_are_untagged_and_right(monkeypatch):
 
     untagged = compiler._tag
     monkeypatch.setattr(compiler, "_tag", lambda instruction, name, _: untagged(instruction, name, NoMetadata()))
-    tricks = (intrinsic(function) for function in (compiler._read, compiler._fetch, compiler._write))
+    scoped = (compiler._reader("alias.scope"), compiler._reader("noalias"), compiler._write)
+    tricks = (intrinsic(function) for function in scoped)
     loop, table, u = look_up(*tricks), np.arange(5, dtype=np.float32) ** 2, np.array([3.0, 0.0], np.float32)
     loop(u, table)
     assert u.tolist() == [9.0, 0.0]

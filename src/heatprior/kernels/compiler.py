@@ -169,7 +169,7 @@ with suppress(ImportError, AttributeError):
 
 @kernel(inner=True)
 def read_plain(array, index):
-    """array[index] of a contiguous array that is written in the same loop."""
+    """array[index] of a contiguous array, which the same loop writes (`read`), or nothing in it does (`fetch`)."""
     return array[index]
 
 
@@ -177,12 +177,6 @@ def read_plain(array, index):
 def write_plain(array, index, value):
     """array[index] = value."""
     array[index] = value
-
-
-@kernel(inner=True)
-def fetch_plain(array, index):
-    """array[index] of a contiguous array that nothing in the loop writes."""
-    return array[index]
 
 
 def _tag(instruction, name, builder):
@@ -199,11 +193,14 @@ def _place(context, builder, signature, arguments):
     return builder.gep(array.data, [arguments[1]], inbounds=True)
 
 
-def _read(_, array, index):  # noqa: ARG001
-    def generate(context, builder, signature, arguments):
-        return _tag(builder.load(_place(context, builder, signature, arguments)), "alias.scope", builder)
+def _reader(name):
+    def typed(_, array, index):  # noqa: ARG001
+        def generate(context, builder, signature, arguments):
+            return _tag(builder.load(_place(context, builder, signature, arguments)), name, builder)
 
-    return array.dtype(array, types.intp), generate
+        return array.dtype(array, types.intp), generate
+
+    return typed
 
 
 def _write(_, array, index, value):  # noqa: ARG001
@@ -214,13 +211,6 @@ def _write(_, array, index, value):  # noqa: ARG001
     return types.void(array, types.intp, array.dtype), generate
 
 
-def _fetch(_, array, index):  # noqa: ARG001
-    def generate(context, builder, signature, arguments):
-        return _tag(builder.load(_place(context, builder, signature, arguments)), "noalias", builder)
-
-    return array.dtype(array, types.intp), generate
-
-
-read: Any = read_plain if "alias" in PLAIN else intrinsic(_read)
+read: Any = read_plain if "alias" in PLAIN else intrinsic(_reader("alias.scope"))
 write: Any = write_plain if "alias" in PLAIN else intrinsic(_write)
-fetch: Any = fetch_plain if "alias" in PLAIN else intrinsic(_fetch)
+fetch: Any = read_plain if "alias" in PLAIN else intrinsic(_reader("noalias"))
