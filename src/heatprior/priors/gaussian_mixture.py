@@ -72,6 +72,8 @@ class GaussianMixturePrior:
     log_weights: FloatArray
     contrasts: FloatArray = field(default_factory=lambda: np.ones(1))
     card: Mapping[str, Any] = field(default_factory=dict)
+    variances: FloatArray = field(init=False)  # along the axes of each shape at contrast one, largest first: (K, d)
+    turns: FloatArray = field(init=False)  # the axes as rows, in the coordinates of the cosine basis: (K, d, d)
 
     def __repr__(self) -> str:
         shapes, contrasts = self.log_weights.shape
@@ -108,6 +110,10 @@ class GaussianMixturePrior:
         for name, value in values.items():
             value.flags.writeable = False
             object.__setattr__(self, name, value)
+        with products_in_one_thread():  # these matrices are too small to share
+            variances, axes = np.linalg.eigh(self.covariances)
+        object.__setattr__(self, "variances", np.ascontiguousarray(variances[:, ::-1]))
+        object.__setattr__(self, "turns", np.ascontiguousarray(axes[:, :, ::-1].swapaxes(1, 2)))
         object.__setattr__(self, "card", dict(self.card))
         if not self.variances.min() * contrasts.min() > LEAST_VARIANCE:
             worst = int(self.variances.min(axis=1).argmin())
@@ -173,22 +179,6 @@ class GaussianMixturePrior:
     def basis(self) -> FloatArray:
         """The cosine basis without its constant, (d, a)."""
         return FilterBank.dct(self.size).matrix
-
-    @cached_property
-    def _eigen(self) -> tuple[FloatArray, FloatArray]:
-        with products_in_one_thread():  # these matrices are too small to share
-            variances, axes = np.linalg.eigh(self.covariances)
-        return np.ascontiguousarray(variances[:, ::-1]), np.ascontiguousarray(axes[:, :, ::-1].swapaxes(1, 2))
-
-    @property
-    def variances(self) -> FloatArray:
-        """Along the axes of each shape at contrast one, largest first: (K, d)."""
-        return self._eigen[0]
-
-    @property
-    def turns(self) -> FloatArray:
-        """The axes of each shape as rows, in the coordinates of the cosine basis: (K, d, d)."""
-        return self._eigen[1]
 
     @cached_property
     def axes(self) -> FloatArray:
