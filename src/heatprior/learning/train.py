@@ -230,9 +230,7 @@ def _keep_apart(folder: Path, *given: Images | None) -> None:
 
 def _place(images: Images) -> str:
     """The absolute place of images, so that a run can be resumed from any working directory."""
-    if not isinstance(images, str | PathLike):
-        return IN_MEMORY
-    return str(Path(images).resolve())
+    return str(Path(images).resolve()) if isinstance(images, str | PathLike) else IN_MEMORY
 
 
 def _known(place: str, what: str, folder: Path) -> str:

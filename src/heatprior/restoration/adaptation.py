@@ -77,9 +77,8 @@ def adapt(
     model = as_prior(prior)
     if not isinstance(model, GaussianMixturePrior):
         raise InvalidInputError(f"a {type(model).__name__} cannot be adapted; give a mixture, such as 'mixture'")
-    images = _of_folder(Path(image)) if isinstance(image, str | PathLike) else [image]
     found = []
-    for one in images:
+    for one in _of_folder(Path(image)) if isinstance(image, str | PathLike) else [image]:
         entered = enter(one, channel_axis=channel_axis, white=white, sigma=sigma)
         noises = entered.noises(sigma)
         found += [

@@ -436,10 +436,14 @@ def plan(
             keep_outliers=True, progress=estimating,
         )  # fmt: skip
         report = replace(report, defects=defects)
-        places = np.ndindex(entered.channels.shape[:-2])
-        found = zip(places, report.channels, strict=True)
-        noises = {place: as_noise(np.asarray(strengthen(channel.sigma, settings.strength))) for place, channel in found}
-        counts = _found_counts(entered, report)
+        found = dict(zip(np.ndindex(entered.channels.shape[:-2]), report.channels, strict=True))
+        noises = {
+            place: as_noise(np.asarray(strengthen(channel.sigma, settings.strength)))
+            for place, channel in found.items()
+        }
+        models = {place: found[place].counts for place in _colours(entered)}
+        if None not in models.values():  # no channel has other noise
+            counts = {place: own.scale(report.white) for place, own in models.items() if own is not None}
         report = report if mosaic is None else report_of_mosaic(report, mosaic)
     prior = settings.find_prior(correlated=profile is not None)
     return Plan(entered, noises, profile, settings, prior, report, counts, defects, mosaic, axes), progress
@@ -453,14 +457,6 @@ def strengthen(sigma: FloatArray | float, strength: float) -> FloatArray | float
 def _colours(entered: Entered) -> list[Index]:
     """All channels but transparency."""
     return [place for place in np.ndindex(entered.channels.shape[:-2]) if place[-1] < entered.colours]
-
-
-def _found_counts(entered: Entered, report: NoiseReport) -> dict[Index, PoissonGaussian]:
-    """What was found of counted photons, in the units of the image; nothing if some channel has other noise."""
-    places = np.ndindex(entered.channels.shape[:-2])
-    found = {place: channel.counts for place, channel in zip(places, report.channels, strict=True)}
-    own = {place: counts.scale(report.white) for place in _colours(entered) if (counts := found[place]) is not None}
-    return own if len(own) == len(_colours(entered)) else {}
 
 
 def _noise_of_counts(entered: Entered, place: Index, counts: PoissonGaussian) -> Noise:
