@@ -105,14 +105,8 @@ class Experts:
             raise InvalidInputError(f"responses have shape {shape}; expected {self.logits.shape[0]} in the last axis")
         variances = np.broadcast_to(self.base_sigma**2 + np.square(tau), shape)
         rows = (-1, self.logits.shape[0])
-        flat = mixture_moments(
-            u.reshape(rows),
-            variances.reshape(rows),
-            self.log_weights,
-            self.means,
-            want_log_density=want_log_density,
-            want_variance=want_variance,
-        )
+        given = (u.reshape(rows), variances.reshape(rows), self.log_weights, self.means)
+        flat = mixture_moments(*given, want_log_density=want_log_density, want_variance=want_variance)
         return MixtureMoments(*(values.reshape(shape) if values.size == u.size else values for values in flat))
 
     def log_density(self, u: FloatArray, tau: ArrayLike) -> FloatArray:

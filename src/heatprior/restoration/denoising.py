@@ -424,14 +424,10 @@ def plan(
     elif sigma is not None:
         noises = entered.noises(sigma)
     else:
-        from heatprior.noise.estimation import (  # noqa: PLC0415 (a third of what there is to import)
-            estimate_noise,
-            estimate_noise_of_volume,
-            report_of_mosaic,
-        )
+        from heatprior.noise import estimation  # noqa: PLC0415 (a third of what there is to import)
 
         estimating, progress = span_of(progress, 0.0, ESTIMATING_PART), span_of(progress, ESTIMATING_PART, 1.0)
-        report = (estimate_noise if axes is None else estimate_noise_of_volume)(
+        report = (estimation.estimate_noise if axes is None else estimation.estimate_noise_of_volume)(
             entered.pixels, str(settings.noise), channel_axis=settings.channel_axis, white=entered.full,
             keep_outliers=True, progress=estimating,
         )  # fmt: skip
@@ -444,7 +440,7 @@ def plan(
         models = {place: found[place].counts for place in _colours(entered)}
         if None not in models.values():  # no channel has other noise
             counts = {place: own.scale(report.white) for place, own in models.items() if own is not None}
-        report = report if mosaic is None else report_of_mosaic(report, mosaic)
+        report = report if mosaic is None else estimation.report_of_mosaic(report, mosaic)
     prior = settings.find_prior(correlated=profile is not None)
     return Plan(entered, noises, profile, settings, prior, report, counts, defects, mosaic, axes), progress
 

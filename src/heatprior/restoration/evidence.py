@@ -60,18 +60,11 @@ def denoise_by_evidence(
     for number, chosen in zip(turns, share_out(weights[0], len(turns)), strict=True):
         turned = denoise_turned(both[chosen], planes, noises, number, progress=next(parts))
         found[chosen].append(turned)
-    return [
-        np.asarray(
-            sum(
-                np.float32(w / len(own)) * result[k]
-                for w, own in zip(weights[k], found, strict=True)
-                for result in own
-                if w > 0.0
-            ),
-            np.float32,
-        )
-        for k in range(len(planes))
-    ]
+    mixed = []
+    for k in range(len(planes)):
+        believed = [(w / len(own), own) for w, own in zip(weights[k], found, strict=True) if w > 0.0]
+        mixed.append(np.asarray(sum(np.float32(w) * result[k] for w, own in believed for result in own), np.float32))
+    return mixed
 
 
 def share_out(weights: FloatArray, count: int) -> list[int]:
@@ -105,16 +98,11 @@ def _weigh_planes(
         slice(EDGE if own.start else 0, -EDGE if own.stop < length else None)
         for own, length in zip((rows, columns), planes[0].shape, strict=True)
     )
-    return np.array(
-        [
-            weigh(
-                [(one[k][rows, columns][inner], answer[k][inner]) for one, answer in zip(found, answers, strict=True)],
-                noisy[k][inner],
-                drawn[k][inner],
-            )
-            for k in range(len(planes))
-        ]
-    )
+    weights = []
+    for k in range(len(planes)):
+        both = [(one[k][rows, columns][inner], answer[k][inner]) for one, answer in zip(found, answers, strict=True)]
+        weights.append(weigh(both, noisy[k][inner], drawn[k][inner]))
+    return np.array(weights)
 
 
 def weigh(found: Sequence[tuple[FloatArray, FloatArray]], noisy: FloatArray, drawn: FloatArray) -> FloatArray:

@@ -31,19 +31,8 @@ from heatprior.locks import cached_property
 from heatprior.noise_value import Noise, as_noise
 from heatprior.priors.protocol import Prior
 from heatprior.priors.schedules import Schedules
-from heatprior.restoration.pyramid import (
-    BETWEEN,
-    Merging,
-    crossover_at,
-    crossover_table,
-    cut_noise,
-    halve,
-    halve_noise,
-    join,
-    of_halving,
-    shift,
-    sources,
-)
+from heatprior.restoration import pyramid
+from heatprior.restoration.pyramid import BETWEEN, Merging, crossover_at, crossover_table, cut_noise, join, shift
 
 MOST_SCALES = 4  # of which the last two hardly change an image; each further one reads twice as far around a window
 LEAST_SIDE = 4  # patches that the shorter side of the smallest size holds: below it there is hardly any noise left
@@ -242,7 +231,7 @@ class Pipeline:
         looked_at.append(self.scales[-1].guides(fine[-1]))
         noisy = [self.scales[-1].with_fillings(looked_at[-1])]
         for scale, window in zip(self.scales[-2::-1], looked_at[-2::-1], strict=True):
-            halving = scale.with_fillings(sources(noisy[-1], of_halving, scale.shape))
+            halving = scale.with_fillings(pyramid.sources(noisy[-1], pyramid.of_halving, scale.shape))
             both = join(scale.with_fillings(window), halving)
             rows, columns = (slice(place.start // 2 * 2, place.stop) for place in both)  # from even places on
             noisy.append((rows, columns))
@@ -311,8 +300,8 @@ class Pipeline:
         """The results of all scales, the finest first."""
         images, noises, results = [image], [noise], list[FloatArray]()
         for scale, need, below in zip(self.scales, needs, needs[1:], strict=False):
-            images.append(halve(fill_gaps(images[-1]), need.noisy, below.noisy, scale.shape))
-            noises.append(halve_noise(noises[-1], need.noisy, below.noisy, scale.shape))
+            images.append(pyramid.halve(fill_gaps(images[-1]), need.noisy, below.noisy, scale.shape))
+            noises.append(pyramid.halve_noise(noises[-1], need.noisy, below.noisy, scale.shape))
         coarsest = len(self.scales) - 1
         for number in range(coarsest, -1, -1):
             begin = 0.0 if number == coarsest else COARSE_PART ** (number + 1)
