@@ -19,11 +19,8 @@ from heatprior.kernels.threads import for_each
 # Log-densities of the patches of an image at several noise levels and contrasts: the inner loop of noise estimation.
 #
 # For b×b patches p on a grid of an image: responses u_j = ⟨k_j, p⟩, and for each noise level s and each contrast c the
-# sum Σ_j l_scj(u_j). The functions l_scj are given as tables of straight lines.
-#
-# A response goes through all tables while it is in the cache; only some rows of patches are ever in memory. Look-ups
-# are three loops, as in patch_averaging.py.
-
+# sum Σ_j l_scj(u_j). A response goes through all tables while it is in the cache; only some rows of patches are ever in
+# memory. Look-ups are three loops, as in patch_averaging.py.
 
 ROWS = 8  # of patches, or of the grid of windows, that one thread does at a time
 RUN = 512  # patches that go through together: their responses stay in the cache

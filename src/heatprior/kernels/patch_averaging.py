@@ -76,7 +76,6 @@ def average_changes(
 
     Patches are those on the `grid`. `sigmas` gives the noise levels of all patches in some rows, on the grid or not,
     (rows, W − b + 1); without, it is `tables.lowest`.
-    Results are bit-identical for any number of threads.
     """
     size = int(np.sqrt(filters.shape[1]))
     filters = np.ascontiguousarray(filters, np.float32)

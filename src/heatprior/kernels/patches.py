@@ -58,11 +58,10 @@ class Grid(NamedTuple):
 
     def places(self, shape: tuple[int, ...], size: int) -> tuple[IntArray, IntArray]:
         """Rows and columns at which the patches of this image or piece begin, ascending."""
+        starts = (self.starts(length, size) for length in self.whole or shape)
         rows, columns = (
-            starts[(starts >= first) & (starts <= first + length - size)] - first
-            for starts, first, length in zip(
-                (self.starts(length, size) for length in self.whole or shape), self.corner, shape, strict=True
-            )
+            own[(own >= first) & (own <= first + length - size)] - first
+            for own, first, length in zip(starts, self.corner, shape, strict=True)
         )
         return rows, columns
 
@@ -110,8 +109,7 @@ def average_by_bands(
 ) -> FloatArray:
     """Add to an image (H, W) in float32 the mean of the changes over the patches that hold a pixel: a new image.
 
-    Patches are those on the `grid`; the rows of `sum_of_changes` count all of them, on the grid or not.
-    Bands are `stretch` times as high as otherwise.
+    Rows of `sum_of_changes` count all patches, on the `grid` or not. Bands are `stretch` times as high as otherwise.
     """
     height, width = image.shape
     shared = size - 1  # rows that two successive bands have in common

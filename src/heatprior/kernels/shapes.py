@@ -139,10 +139,9 @@ def add_changes(
 ) -> None:
     """Add up the changes of the patches of a band (h, w) that begin at these places: rows (m,) and columns (n,).
 
-    If this is a colour difference, `guide` is the brightness, (h, w).
-
     `total` (2, h, w) holds their sums, each pixel counted by its weight, and the sums of the weights. `levels` are the
-    numbers of the noise levels of the patches, (m, n), or (1, 1) if it is one.
+    numbers of the noise levels of the patches, (m, n), or (1, 1) if it is one. Of a colour difference `guide` is the
+    brightness, (h, w).
 
     A kernel for each step, with the tables that it needs: one for all of them takes twice as long to compile.
     """

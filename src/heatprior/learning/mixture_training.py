@@ -2,7 +2,7 @@
 
 The E-step computes the expected sufficient statistics of a batch under the current mixture
 (priors/expectation_maximisation.py), running averages move towards them with decreasing step sizes, and the M-step is
-the mixture of these. A shape that explains next to nothing takes half of the patches of the most frequent one.
+the mixture of these.
 
 From noisy patches plain EM learns narrow directions very slowly: where the variance is a tenth of that of the noise, a
 step covers a hundredth of the distance. Fisher scoring divides the step by the Fisher information: with one contrast
@@ -225,9 +225,7 @@ def cluster_covariances(
 ) -> FloatArray:
     """Initial covariances (K, d, d) from patches u (n, d) without brightness, with noise of standard deviation `sigma`.
 
-    Patches of one shape are multiples of each other, up to noise, so their directions are clustered, like k-means: a
-    centre is a line through the origin, and a patch belongs to the line with which it makes the smallest angle.
-
+    Patches of one shape are multiples of each other, up to noise, so their directions are clustered, like k-means.
     `alike` makes every patch count with the same contrast: for mixtures whose contrasts are apart from their shapes.
     """
     variances, axes = np.linalg.eigh(u.T @ u / len(u))
@@ -250,7 +248,7 @@ def cluster_covariances(
 
 
 def cluster_directions(z: FloatArray, count: int, *, rng: np.random.Generator) -> IntArray:
-    """Cluster the unit vectors of z (n, d) around `count` lines: the number of the nearest line of each, (n,)."""
+    """Cluster the unit vectors of z (n, d) around `count` lines through 0: the number of the nearest of each, (n,)."""
     lines = z[rng.integers(len(z), size=count)]
     labels: IntArray = np.abs(z @ lines.T).argmax(axis=1)
     for _ in range(CLUSTERING_ROUNDS):

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import partial
 from itertools import islice
 from typing import Any, ClassVar, NamedTuple
 
@@ -203,9 +203,8 @@ def _sums_over(
 
 # The nearest bank of orthogonal filters: Algorithm 1 of the paper, section 4.1 and its appendix.
 #
-# Filters are the rows of `filters` (J, a), the transpose of the paper's K. A bank is feasible if its rows are pairwise
-# orthogonal, filters = diag(D) O with O Oᵀ = Id and D ≥ 0. The distance ‖diag(D) O − K‖_F, Eq. (20), is minimised over
-# O and over D in turn; each has a closed form, so the distance never rises.
+# A bank (J, a), the transpose of the paper's K, is feasible if its rows are pairwise orthogonal: diag(D) O with
+# O Oᵀ = Id and D ≥ 0. The distance ‖diag(D) O − K‖_F, Eq. (20), is minimised over O and D in turn, in closed form.
 
 
 class OrthogonalIterate(NamedTuple):
@@ -218,10 +217,9 @@ class OrthogonalIterate(NamedTuple):
 def project_orthogonal(filters: FloatArray, *, steps: int | None = 3, zero_mean: bool = True) -> FloatArray:
     """The feasible bank that Algorithm 1 reaches in `steps` polar decompositions; `None` runs it to convergence.
 
-    A filter that depends on the others, or is tiny beside them, may end as zero: feasible, but of no use in a bank.
-
-    With `zero_mean` every filter also sums to zero, exactly: the iteration runs in the space of such filters. That
-    is the projection onto both constraints, since a zero-mean bank is as far from a filter's mean whatever it is.
+    A filter that depends on the others, or is tiny beside them, may end as zero. With `zero_mean` every filter also
+    sums to zero, exactly: the iteration runs in the space of such filters. That is the projection onto both
+    constraints, since a zero-mean bank is as far from a filter's mean whatever it is.
     """
     if steps is not None and steps < 1:
         raise InvalidInputError(f"steps is {steps}; expected 1 or more, or None for convergence")
@@ -241,19 +239,13 @@ def orthogonal_iterates(filters: FloatArray, *, zero_mean: bool = True) -> Itera
             f"filters of shape {given.shape} cannot be made orthogonal{' and zero-mean' if zero_mean else ''}; "
             "give finite filters as rows, at most one per free dimension"
         )
-    basis = _admissible(given.shape[1], zero_mean)
+    basis = np.asarray(helmert(given.shape[1]) if zero_mean else np.eye(given.shape[1]))  # of what may be, as rows
     coordinates, scales = given @ basis.T, np.ones(len(given))  # D and O in turn
     while True:
         directions = polar_factor(scales[:, None] * coordinates)
         scales = np.maximum((directions * coordinates).sum(axis=1), 0.0)
         feasible = (scales[:, None] * directions) @ basis
         yield OrthogonalIterate(feasible, float(((feasible - given) ** 2).sum()))
-
-
-@lru_cache(maxsize=8)
-def _admissible(pixels: int, zero_mean: bool) -> FloatArray:
-    """A basis of the filters that may be, as rows."""
-    return np.asarray(helmert(pixels) if zero_mean else np.eye(pixels))
 
 
 def polar_factor(matrix: FloatArray) -> FloatArray:
@@ -274,16 +266,14 @@ def polar_factor(matrix: FloatArray) -> FloatArray:
 class OrthogonalAdam:
     """Adam on the manifold of orthogonal filters: it rotates pairs of filters in their common plane, and scales them.
 
-    It minimises over [filters (J, a), logits]. The filters must be orthogonal from the start, and their span does not
-    change: a full set of zero-mean filters, J = a − 1, loses nothing by that.
+    The filters must be orthogonal from the start, and their span does not change: a full set of zero-mean filters,
+    J = a − 1, loses nothing by that.
 
     Orthogonal filters are diag(norms) O with O Oᵀ = Id. A small move of O along the constraint is an antisymmetric
     matrix A: O ← (Id − A) O, and A_ij is the angle by which filters i and j rotate in their common plane. Adam takes
     its steps in these angles, in the logarithms of the norms and in the logits, each with a step size of its own, so
-    that filters with weak, high-frequency responses rotate as readily as strong ones; with steps in the entries of the
-    filters, the strong ones would hold them back. The polar factor removes the second-order error.
-
-    The logits share one step size: with one each, as in plain Adam, the weights of rarely seen components overfit.
+    that filters with weak, high-frequency responses rotate as readily as strong ones. The polar factor removes the
+    second-order error. The logits share one step size: with one each the weights of rarely seen components overfit.
 
     The state between two steps: running means of the gradients (angles, log-norms, logits) and of their squares.
     """

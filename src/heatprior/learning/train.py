@@ -243,9 +243,7 @@ def _known(place: str, what: str, folder: Path) -> str:
 def interruptible() -> Iterator[Callable[[], bool]]:
     """Turn Ctrl-C into a question: yields a function that says whether SIGINT or SIGTERM was received.
 
-    A second signal has its default effect.
-
-    Only the main thread of a process can receive signals; in others the answer is always no.
+    A second signal has its default effect. Only the main thread can receive signals; in others the answer is no.
     """
     received: list[int] = []
     if current_thread() is not main_thread():

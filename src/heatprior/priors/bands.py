@@ -38,6 +38,7 @@ CELLS = 2048  # of a table
 TAIL_WIDTHS = 6.0  # beyond the outermost mean that it reaches; further out a posterior mean is straight
 NORM_RANGE = (1e-4, 1e4)
 SMALL = (64, 64)  # pixels of a filter in a notebook
+SIDE = 128  # pixels of a sample, by default
 
 Spectrum = NDArray[Any]  # (H, W // 2 + 1), real or complex: half the plane of frequencies
 Shape = tuple[int, int]

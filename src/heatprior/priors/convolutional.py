@@ -21,10 +21,9 @@ from heatprior.arrays import FloatArray, IntArray
 from heatprior.errors import InvalidInputError, PriorFileError
 from heatprior.kernels.patches import Progress, part_of
 from heatprior.priors.arguments import as_sigmas_of
-from heatprior.priors.bands import BandPrior, Shape, Spectrum
+from heatprior.priors.bands import SIDE, BandPrior, Shape, Spectrum
 from heatprior.store import PriorFile
 
-SIDE = 128  # pixels of a sample, by default
 HIGHEST_SIGMA = 30.0  # noise level, grey levels being 0 to 1, at which nothing of an image is left: samples start there
 LOWEST_SIGMA = 0.004  # noise that is invisible: sampling ends there at the latest
 NO_BAND = -1  # the band of frequency zero: brightness is not modelled
@@ -202,10 +201,8 @@ def sample_langevin(
 
     Langevin dynamics, y ← y + ½ε ∇log f(y, t) + √ε n, has f(·, t) as its stationary law, up to an error that falls with
     ε. It moves between distant modes only while noise merges them, so it starts at a high noise level, which falls in
-    small ratios, always near equilibrium: `steps` at each level in turn, from `start`, of any shape.
-
-    The result follows the law of the last level. Directions in which the score is zero only accumulate noise.
-    `progress` is called with the fraction of the levels that is done.
+    small ratios, always near equilibrium: `steps` at each level in turn, from `start`, of any shape. The result follows
+    the law of the last level. Directions in which the score is zero only accumulate noise.
     """
     y = np.array(start, np.float64)
     for number, sigma in enumerate(sigmas):

@@ -207,15 +207,12 @@ def _single(values: FloatArray) -> FloatArray:
     return np.ascontiguousarray(values, np.float32)
 
 
-# A mixture of Gaussians under correlated noise: f(p, t) = Σ_k Σ_g π_kg G(p; 0, c_g Σ_k + sigma² C), exact for any C.
-#
-# In coordinates in which the noise is white, p' = C^(−½) p, it is a mixture again, of shapes C^(−½) Σ_k C^(−½) in noise
-# of variance sigma². So whatever can be done in white noise, exactly or fast, can be done here: patches are turned by
-# one matrix on the way in, and by its inverse on the way out. C is the noise of patches without their brightness.
-
-
 class Whitening(NamedTuple):
-    """A mixture in coordinates in which the noise is white, and the way there and back."""
+    """A mixture in coordinates in which correlated noise is white, and the way there and back.
+
+    f(p, t) = Σ_k Σ_g π_kg G(p; 0, c_g Σ_k + sigma² C) is exact for any C, and in coordinates p' = C^(−½) p a mixture
+    again, of shapes C^(−½) Σ_k C^(−½) in white noise. C is the noise of patches without their brightness.
+    """
 
     mixture: GaussianMixturePrior
     analysis: FloatArray  # (d, a): C^(−½) of the coordinates of a patch in the cosine basis

@@ -114,9 +114,8 @@ class PatchPrior:
         They are right to about 1e-4. A patch c·X of contrast c under noise has the density f(y / c, sigma / c) / c^J, f
         being the prior: exact and normalised like the prior itself, since the diffusion of a scaled density is the
         scaled diffusion. An image is a mixture of contrasts, Σ_c π_c f_c, whose weights are fitted to it: without them,
-        a smooth image seems to have less noise than it has, and a textured one more. The prior does not know how
-        frequent contrasts are; blocks of patches share theirs. Some filters by themselves have an exact density too:
-        the other experts integrate to one.
+        a smooth image seems to have less noise than it has, and a textured one more. Some filters by themselves have an
+        exact density too: the other experts integrate to one.
         """
         experts, norms = self.experts, self.filters.norms
         spread = np.sqrt(experts.weights @ experts.means**2 + experts.base_sigma**2) / norms
@@ -288,9 +287,8 @@ def _lines(prior: PatchPrior, sigma: float, contrast: float, filters: tuple[int,
     return lines_through(refine(values, SPLINE_STEP).T), contrast * reach
 
 
-# Empirical Bayes with patch averaging (EB-PA, section 4.3): every patch is replaced by its posterior mean, Eq. (3), and
-# every pixel becomes the mean over the patches that hold it. The posterior mean acts on each response by itself, so for
-# one noise level it is tabulated once for each expert.
+# Empirical Bayes with patch averaging (EB-PA, section 4.3): the posterior mean, Eq. (3), acts on each response by
+# itself, so for one noise level it is tabulated once for each expert.
 
 
 def _longest_run(grid: Grid) -> int:

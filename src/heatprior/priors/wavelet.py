@@ -22,11 +22,10 @@ from heatprior.errors import InvalidInputError, PriorFileError
 from heatprior.kernels.patches import Progress
 from heatprior.locks import cached_property
 from heatprior.priors.arguments import as_sigmas_of
-from heatprior.priors.bands import BandPrior, Shape, Spectrum, of_type, one_by_one
+from heatprior.priors.bands import SIDE, BandPrior, Shape, Spectrum, of_type, one_by_one
 from heatprior.priors.protocol import Posterior
 from heatprior.store import PriorFile
 
-SIDE = 128  # pixels of a sample, by default
 TOLERANCE = 1e-6  # of the orthonormality of a scaling filter: float32 leaves 1e-7
 MOST_LEVELS = 12
 DETAILS = (("l", "h"), ("h", "l"), ("h", "h"))
