@@ -67,10 +67,7 @@ class Noise:
         return self if self.is_constant else replace(self, read=lambda rows: read(self.rows, rows))
 
     def halve(self, shape: tuple[int, int], factor: float) -> Noise:
-        """The noise of an image (H, W) at half its size: the root mean square over 2×2 pixels, times `factor`.
-
-        The last row or column stands for itself where there is no next one.
-        """
+        """The noise of an image (H, W) at half its size: root mean squares over 2×2 pixels or fewer, times `factor`."""
         spectrum, part = (None, 1.0) if self.spectrum is None else self.spectrum.halve()
         factor *= part
         height, width = (-(-length // 2) for length in shape)

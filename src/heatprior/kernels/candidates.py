@@ -77,10 +77,7 @@ def peaks(squares, energies, gains, rest, constants, highest, logs):
 
 
 def candidates_on_grid_plain(patches: FloatArray, levels: IntArray, tables: ShapeTables, candidates: int) -> IntArray:
-    """The twin: patches (m, n, a) and their noise levels (m, n) → best shapes first, at every GRID-th patch.
-
-    The kernel takes patches whose levels are SIMILAR to be of one.
-    """
+    """The twin, but for SIMILAR levels: patches (m, n, a), levels (m, n) → the best shapes at every GRID-th patch."""
     y, level = patches[::GRID, ::GRID], levels[::GRID, ::GRID]
     coarse = ((y - y.mean(axis=-1, keepdims=True)) @ tables.shared.T).reshape(-1, len(tables.shared))  # (n, q)
     energy, shapes = (coarse**2).sum(axis=-1), len(tables.begins) - 1
@@ -108,10 +105,7 @@ def levels_of_kernels(levels: IntArray) -> tuple[int, IntArray | None]:
 def candidates_on_grid(
     patches: FloatArray, rows: int, levels: IntArray, tables: ShapeTables, candidates: int
 ) -> IntArray:
-    """The best shapes of every GRID-th patch, by the subspace: (rows of such patches, columns of them, candidates).
-
-    Of patches (n, a) without their mean, so many rows of them.
-    """
+    """The best shapes of every GRID-th of so many rows of centred patches (n, a): (rows, columns, candidates)."""
     some = patches.reshape(rows, -1, patches.shape[1])[::GRID, ::GRID]
     y = np.dot(some.reshape(-1, patches.shape[1]), tables.shared.T)
     best, values = np.zeros((len(y), candidates), np.int32), np.empty((RUN, candidates), np.float32)

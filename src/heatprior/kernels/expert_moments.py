@@ -332,10 +332,7 @@ def mixture_moments(
     want_log_density: bool = True,
     want_variance: bool = True,
 ) -> MixtureMoments:
-    """The kernel: as `mixture_moments_plain`, for at least two means on a uniform grid.
-
-    What is not wanted is an empty array and costs no time.
-    """
+    """The kernel of `mixture_moments_plain`, for two means or more on a uniform grid; what is not wanted is empty."""
     responses, variances, log_weights = (
         np.ascontiguousarray(values, np.float64) for values in (responses, variances, log_weights)
     )

@@ -1,7 +1,4 @@
-"""The inner loops of noise estimation: log-densities of patches, and sums over windows.
-
-`…_plain` are the numpy twins.
-"""
+"""The inner loops of noise estimation: log-densities of patches, sums over windows; `…_plain` are the numpy twins."""
 
 from __future__ import annotations
 
@@ -27,10 +24,7 @@ RUN = 512  # patches that go through together: their responses stay in the cache
 
 
 class LevelTables(NamedTuple):
-    """Functions l_scj(u) as lines a + b q of q = u · cells / (2 half[s, c, j]).
-
-    Cell i is [i, i + 1) of q + cells / 2; the first and the last extend to infinity.
-    """
+    """Functions l_scj(u) as lines a + b q of q = u · cells / (2 half[s, c, j]), in the cells of `ResponseTables`."""
 
     lines: FloatArray  # (S, C, J, cells, 2): a, b in float32
     half: FloatArray  # (S, C, J)

@@ -241,10 +241,7 @@ def _multiply(patches: FloatArray, others: FloatArray) -> FloatArray:
 
 @kernel(fastmath=FAST)
 def _change(patches, columns, level, levels, shapes, likely, guide, room, changes, counts):
-    """Add to `changes` (n, a), −y, the posterior mean of every patch y, and to `counts` (n,) how much it counts.
-
-    Without a guide, what is for it is not compiled.
-    """
+    """Add to `changes` (n, a), −y, the posterior mean of every patch y, and to `counts` (n,) how much it counts."""
     begins, analysis, synthesis, gains, keeps, constants = shapes
     confidences, firsts, listed, shares = likely
     y, responses, logs = room
@@ -261,7 +258,7 @@ def _change(patches, columns, level, levels, shapes, likely, guide, room, change
             take(patches, some, y)
             u = responses[:size].reshape((count, end - begin))
             np.dot(y[:count], axes, u)
-            if guide is not None:
+            if guide is not None:  # else what is for it is not compiled
                 take(guide.patches, some, y)
                 v, further = responses[size : 2 * size].reshape(u.shape), responses[2 * size : 5 * size]
                 np.dot(y[:count], axes, v)

@@ -63,10 +63,7 @@ def for_each(function: Callable[[Piece], Result], pieces: Sequence[Piece]) -> li
 
 
 def meanwhile(function: Callable[[], Result]) -> Callable[[], Result]:
-    """Begin `function` in the background, its pieces one after the other; returns what waits for its result.
-
-    With one thread it is called when its result is wanted.
-    """
+    """Begin `function` in the background, its pieces in turn; returns what waits for its result, or finds it then."""
     if _threads() == 1:
         return function
     try:

@@ -310,10 +310,9 @@ class OrthogonalAdam:
 
     def state(self) -> dict[str, FloatArray]:
         """The arrays that a checkpoint must keep."""
-        arrays = {f"mean{i}": x for i, x in enumerate(self.means)} | {
-            f"square{i}": x for i, x in enumerate(self.squares)
-        }
-        return arrays | {"steps": np.array([self.steps], dtype=np.float64)}
+        means = {f"mean{i}": x for i, x in enumerate(self.means)}
+        squares = {f"square{i}": x for i, x in enumerate(self.squares)}
+        return {**means, **squares, "steps": np.array([self.steps], dtype=np.float64)}
 
     @classmethod
     def begin(cls, point: Point) -> OrthogonalAdam:

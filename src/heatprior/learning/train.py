@@ -124,10 +124,7 @@ class Material(NamedTuple):
 def gather(
     config: TrainingSettings[StoredPrior], images: Images, validation: Images | None = None, *, hold_out: bool = True
 ) -> Material:
-    """Read training images from a folder or from arrays, grey or colour.
-
-    Validation is on other images or, if `hold_out`, on one in ten of these, which are then not trained on.
-    """
+    """Read training images, and those to validate on: others or, if `hold_out`, one in ten, not trained on then."""
     found = _read(images, config)
     to_learn, skipped = found.images, list(found.skipped)
     checks = None

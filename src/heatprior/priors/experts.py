@@ -119,10 +119,7 @@ class Experts:
         return (mean - u) / (self.base_sigma**2 + np.square(tau))
 
     def posterior(self, u: FloatArray, tau: ArrayLike) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance of the clean response given the noisy one u.
-
-        Written without the differences of Tweedie's formula, so that they stay accurate for tau → 0 and tau → ∞.
-        """
+        """Mean and variance of the clean response given the noisy one u, accurate even for tau → 0 and tau → ∞."""
         moments = self.moments(u, tau, want_log_density=False)
         variance = self.base_sigma**2 + np.square(tau)
         shrink = np.square(tau) / variance  # 0 without noise, 1 under much noise

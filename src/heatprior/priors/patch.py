@@ -300,9 +300,8 @@ def tables_between(prior: PatchPrior, lowest: float, highest: float) -> Response
     """Tables for all noise levels from lowest to highest."""
     indistinct = NEARLY_NONE * prior.experts.base_sigma / float(prior.filters.norms.max())
     lowest, highest = max(lowest, indistinct), max(highest, indistinct * SAME_LEVEL)
-    exact = np.linspace(
-        np.log(lowest), np.log(highest), 4 + int(np.log(highest / lowest) / (SPLINE_STEP * LOG_SIGMA_STEP))
-    )
+    count = 4 + int(np.log(highest / lowest) / (SPLINE_STEP * LOG_SIGMA_STEP))
+    exact = np.linspace(np.log(lowest), np.log(highest), count)
     at_exact = np.stack(for_each(lambda sigma: _changes(prior, sigma, MAP_CELLS), list(np.exp(exact))), axis=1)
     by_expert = (_between_chord_and_curve(refine(changes, SPLINE_STEP), 0) for changes in at_exact)
     return _tables(prior, by_expert, lowest, float(np.exp((exact[1] - exact[0]) / SPLINE_STEP)))

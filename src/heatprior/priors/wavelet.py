@@ -32,18 +32,16 @@ DETAILS = (("l", "h"), ("h", "l"), ("h", "h"))
 QUARTERS = (("l", "l"), *DETAILS)
 
 
-# Orthonormal wavelet bases of cyclic images: the bands in which the convolutional model is exact.
-#
-# A scaling filter h, Σ_k h_k h_{k+2m} = δ_m, and its mirror g_k = (−1)^k h_{K−1−k} split a signal into a coarse and a
-# fine half, each of half the length, by an orthogonal transform; splitting the coarse half again and again, along rows
-# and columns, gives the bands. A band is a path of such splits along either axis, such as ("llh", "lll"): its filter is
-# the product of h and g at doubled frequencies, and every 2^depth-th response along each axis is a coefficient. All
-# other responses are coefficients of the same basis shifted by some pixels, which is what cycle spinning averages over.
-
-
 @dataclass(frozen=True, eq=False)
 class WaveletBasis:
-    """The scaling filter, the number of levels, and in how many of them, the finest, details are split once more."""
+    """The scaling filter, the number of levels, and in how many of them, the finest, details are split once more.
+
+    A scaling filter h, Σ_k h_k h_{k+2m} = δ_m, and its mirror g_k = (−1)^k h_{K−1−k} split a signal into a coarse and a
+    fine half, each of half the length, by an orthogonal transform; splitting the coarse half again and again, along
+    rows and columns, gives the bands. A band is a path of such splits along either axis, such as ("llh", "lll"): its
+    filter is the product of h and g at doubled frequencies, and every 2^depth-th response along each axis is a
+    coefficient. All others are coefficients of the same basis shifted, which is what cycle spinning averages over.
+    """
 
     scaling: FloatArray
     levels: int

@@ -1,7 +1,4 @@
-"""How well a method denoises: PSNR, SSIM and time on the noisy images of `trials.py`.
-
-PSNR and SSIM are of the result clipped to [0, 1].
-"""
+"""How well a method denoises: PSNR and SSIM of results clipped to [0, 1], and time, on the images of `trials.py`."""
 
 from __future__ import annotations
 

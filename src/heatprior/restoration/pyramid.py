@@ -39,14 +39,11 @@ LARGEST_EXPONENT = 80.0  # beyond it next to nothing is left
 
 
 class Crossover(NamedTuple):
-    """Where both scales count the same, and the width of the transition, over the highest coarse frequency.
-
-    `height` is how much the coarse image counts at the lowest frequencies.
-    """
+    """Where both scales count the same, and how wide the transition is, over the highest coarse frequency; a height."""
 
     edge: float = 0.5
     width: float = 0.1
-    height: float = 1.0
+    height: float = 1.0  # how much the coarse image counts at the lowest frequencies
 
     def part_of_coarse(self, frequencies: FloatArray) -> FloatArray:
         """How much the coarse image counts at these frequencies."""

@@ -1,7 +1,4 @@
-"""Some pixels, or some frequencies, were seen and the others not: closed form, one by one.
-
-Frequencies are what magnetic resonance imaging measures.
-"""
+"""Some pixels, or some frequencies, as in magnetic resonance imaging, were seen and the others not: in closed form."""
 
 from __future__ import annotations
 
