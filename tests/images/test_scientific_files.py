@@ -213,6 +213,21 @@ def test_dicom_in_hounsfield_units_and_in_fractions(tmp_path: Path):
 
 
 @needs("pydicom")
+@pytest.mark.parametrize(("value", "limit"), [(-2000, -1990), (-1990, -2000)])
+def test_dicom_may_pad_by_all_numbers_of_a_range(tmp_path: Path, value: int, limit: int):
+    stored = noise((9, 8), "uint8").astype(np.int16)
+    stored[:2], stored[2, :3] = -2000, (-1990, -1995, -1989)
+    padding = {"PixelPaddingValue": value, "PixelPaddingRangeLimit": limit}
+    save_dicom(tmp_path / "ct.dcm", stored, **padding)
+    image = read_image(tmp_path / "ct.dcm")
+    np.testing.assert_array_equal(np.isnan(image.values()), stored <= -1990)
+    write_image(tmp_path / "new.dcm", image.pixels + np.int16(1), like=image)
+    np.testing.assert_array_equal(
+        read_image(tmp_path / "new.dcm").pixels, np.where(stored <= -1990, stored, stored + 1)
+    )
+
+
+@needs("pydicom")
 def test_dicom_is_written_from_dicom_only(tmp_path: Path):
     np.save(tmp_path / "image.npy", noise((9, 8), "uint8"))
     with pytest.raises(OutputFileError, match="DICOM is written from DICOM only; choose"):

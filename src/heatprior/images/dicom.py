@@ -59,15 +59,15 @@ def read(path: Path) -> ImageFile:
         raise ImageFileError(f"its pixels are {stored.dtype} where {dtype} was declared; convert it")
     if colour and dtype.kind != "u":
         raise ImageFileError(f"its colours are {dtype}; expected numbers without a sign: convert it")
-    scale, nodata = Scale.of(dtype), None
+    scale, padding = Scale.of(dtype), list[float | None]()
     if colour and kind != "RGB" and not syntax.is_compressed:  # which decoders give as RGB
         stored = np.asarray(pydicom.pixels.convert_color_space(stored, kind, "RGB"))
     if not colour:
         scale = Scale.of(dtype, _number(about, "RescaleSlope", 1.0), _number(about, "RescaleIntercept", 0.0), used)
         stored = np.clip(stored, scale.low, scale.high)  # bits beyond the used ones once held overlays
-        padding = about.get("PixelPaddingValue")
-        nodata = None if padding is None else scale.number(float(padding))
-    pixels, missing = find_missing(np.ascontiguousarray(scale.values(stored)), nodata)
+        ends = [about.get(name) for name in ("PixelPaddingValue", "PixelPaddingRangeLimit")]
+        padding = [None if end is None else scale.number(float(end)) for end in ends]
+    pixels, missing = find_missing(np.ascontiguousarray(scale.values(stored)), *padding)
     return ImageFile(path, pixels, colour, None, native=Origin(path.resolve(), scale), missing=missing)
 
 

@@ -197,13 +197,20 @@ def check_type(dtype: np.dtype[Any]) -> None:
         raise ImageFileError(f"pixels of type {dtype} have no known scale; expected one of {names}: convert it")
 
 
-def find_missing(pixels: NDArray[Any], nodata: float | None = None) -> tuple[NDArray[Any], Missing | None]:
-    """`pixels`, with NaN for missing ones if they are floats, and the `Missing` that undoes it, or None."""
+def find_missing(
+    pixels: NDArray[Any], nodata: float | None = None, limit: float | None = None
+) -> tuple[NDArray[Any], Missing | None]:
+    """`pixels`, with NaN for missing ones if they are floats, and the `Missing` that undoes it, or None.
+
+    With a `limit` all values from `nodata` to it stand for none.
+    """
     marker = _as_pixel(nodata, pixels.dtype)
     with np.errstate(invalid="ignore"):
         mask = None if np.isfinite([pixels.min(), pixels.max()]).all() else np.isinf(pixels)  # most need no mask
     if marker is not None:
-        mask = (pixels == marker) | (np.False_ if mask is None else mask)
+        end = _as_pixel(limit, pixels.dtype)
+        low, high = (marker, marker) if end is None else sorted((marker, end))
+        mask = ((low <= pixels) & (pixels <= high)) | (np.False_ if mask is None else mask)
     elif mask is None or not mask.any():
         return pixels, None
     missing = Missing(mask, pixels[mask], marker)
