@@ -8,7 +8,7 @@ and so that an array in memory and one in blocks have the same. Every public fun
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import product
 from typing import Any
 
@@ -86,12 +86,6 @@ def scale_of_squares(found: Groups, by_type: float, given: float = 0.0) -> float
     return by_type if given > MOST_NOISE * spread else OVER_RANGE * spread
 
 
-def squares_of(channels: NDArray[Any]) -> list[list[NDArray[Any]]]:
-    """Of every channel (..., C, H, W), squares spread over all planes of it."""
-    places = squares((*channels.shape[:-3], *channels.shape[-2:]))
-    return [[plane_of(channels[..., c, :, :][place]) for place in places] for c in range(channels.shape[-3])]
-
-
 def squares(shape: Sequence[int]) -> list[Places]:
     """Where to look in an image (..., H, W): the same squares whatever its blocks are."""
     planes = int(np.prod(shape[:-2], dtype=np.int64))
@@ -105,6 +99,12 @@ def squares(shape: Sequence[int]) -> list[Places]:
         plane = np.unravel_index((2 * number + 1) * planes // (2 * each), shape[:-2]) if shape[:-2] else ()
         found += [(*(slice(int(k), int(k) + 1) for k in plane), *window) for window in windows]
     return found
+
+
+def squares_of(channels: Any, places: Callable[..., list[Places]] = squares) -> list[list[Any]]:
+    """Of every channel (..., C, H, W), of numpy or dask, squares (h, w) spread over all planes of it."""
+    where = places((*channels.shape[:-3], *channels.shape[-2:]))
+    return [[plane_of(channels[..., c, :, :][place]) for place in where] for c in range(channels.shape[-3])]
 
 
 def choose_squares(found: Sequence[NDArray[Any]]) -> list[int]:

@@ -28,7 +28,7 @@ from heatprior.border.pixels import (
     is_lazy,
     type_white,
 )
-from heatprior.border.scale import Places, squares
+from heatprior.border.scale import squares_of
 from heatprior.errors import InvalidInputError
 from heatprior.large import blocks
 from heatprior.noise.defects import places_of_rule, rule_of_squares
@@ -78,7 +78,7 @@ def denoise(image: da.Array, sigma: ArrayLike | da.Array | None, settings: Setti
     rules = []  # by which hot and dead pixels of every channel are told: from squares, as in memory
     if not settings.keep_outliers:
         pixels = shape[0] * shape[1]
-        rules = [delayed(rule_of_squares)(own, full, pixels) for own in _squares(channels, places_of_rule)]
+        rules = [delayed(rule_of_squares)(own, full, pixels) for own in squares_of(channels, places_of_rule)]
     edges = [[0, *np.cumsum(lengths).tolist()] for lengths in channels.chunks]
     work, shared = delayed(blocks.denoise_block, pure=False), delayed(pipeline, pure=False)
 
@@ -133,28 +133,18 @@ def _cut_levels(values: Any, channels: da.Array) -> Callable[[tuple[slice, ...]]
     maps = da.broadcast_to(values, channels.shape)
     ends = [getattr(values, end)(axis=(-2, -1)) for end in ("min", "max")]
     ends = [delayed(np.broadcast_to)(end, channels.shape[:-2]) for end in ends]
-    return lambda places: delayed(_cut_map)(maps[places], ends, places[:-2])
-
-
-def _cut_map(values: NDArray[Any], ends: Any, planes: tuple[slice, ...]) -> blocks.Levels:
-    return blocks.Levels(values, (ends[0][planes], ends[1][planes]))
-
-
-def _squares(channels: da.Array, places: Callable[..., list[Places]] = squares) -> list[list[da.Array]]:
-    """Of every channel, what stands at these places of it: squares spread over all planes."""
-    where = places((*channels.shape[:-3], *channels.shape[-2:]))
-    return [[channels[..., c, :, :][place] for place in where] for c in range(channels.shape[-3])]
+    return lambda places: delayed(blocks.Levels)(maps[places], tuple(end[places[:-2]] for end in ends))
 
 
 def _reports(channels: da.Array, noise: str, prior: Any, full: Any, *, in_colour: bool) -> Any:
     """Estimate the noise of every channel, delayed."""
-    return delayed(blocks.noise_of_squares)(_squares(channels), noise, prior, full, in_colour=in_colour)
+    return delayed(blocks.noise_of_squares)(squares_of(channels), noise, prior, full, in_colour=in_colour)
 
 
 def _likely_scale(channels: da.Array, by_type: float, levels: Any) -> Any:
     """Full scale, delayed until squares have been looked at."""
     given = None if levels is None or levels.shape[-2:] == channels.shape[-2:] else levels
-    return delayed(blocks.full_scale_of_squares)(_squares(channels), given, by_type)
+    return delayed(blocks.full_scale_of_squares)(squares_of(channels), given, by_type)
 
 
 def _levels_of(reports: list[NoiseReport], dimensions: int, strength: float = 1.0) -> blocks.Levels:
