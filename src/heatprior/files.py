@@ -79,10 +79,7 @@ def _identity(path: Path) -> tuple[int, int] | None:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Give a path to write to, of the same name in a hidden folder; rename it to `path` if the block succeeds.
-
-    If it fails, what was written goes and what stood at `path` stays.
-    """
+    """Give a path to write to, in a hidden folder; rename it to `path` if the block succeeds, else remove it."""
     with explain_write_errors(path, "; choose another place"):
         folder = working_folder(path)
         handle = claim(folder) if LOCKS else None
@@ -158,10 +155,7 @@ def claim(folder: Path) -> int | None:
 
 
 def lock(handle: int) -> None:
-    """Take the lock of an open file, which is held until the file is closed; OSError if another process has it.
-
-    By it processes tell what is in use from what a killed one left behind.
-    """
+    """Take the lock of an open file, which tells other processes that it is in use; OSError if one of them has it."""
     if LOCKS:
         fcntl = import_module("fcntl")
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

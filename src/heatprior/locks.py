@@ -16,10 +16,7 @@ if TYPE_CHECKING:
 else:
 
     class cached_property(functools.cached_property):  # noqa: N801 (it stands in for that one)
-        """That of Python 3.12: without the lock, one for all instances, that a fork could find taken.
-
-        So two threads that ask at once may both compute it.
-        """
+        """That of Python 3.12, without the lock that a fork could find taken: two threads may compute it."""
 
         def __init__(self, function: Callable[[Any], Any]) -> None:
             super().__init__(function)
@@ -27,10 +24,7 @@ else:
 
 
 def thread_lock() -> AbstractContextManager[bool]:
-    """Return a lock between threads that no other thread holds when a process is forked: the fork waits for it.
-
-    Else the child would wait for a thread that it does not have.
-    """
+    """Return a lock between threads that a fork waits for, since the child lacks the thread that holds it."""
     made = RLock()
     hold_during_forks(made.acquire, made.release)
     return made

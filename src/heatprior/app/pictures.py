@@ -133,10 +133,7 @@ class OpenedPicture:
         return self._ends[number]
 
     def reduce(self, number: int, step: int, result: str | None = None) -> NDArray[Any]:
-        """A frame, of the file or of a result, reduced by a power of two: means, which have 1/step of its noise.
-
-        Those of one frame are kept.
-        """
+        """A frame, of the file or of a result, as means over step×step pixels; those of one frame are kept."""
         if step == 1:
             return self.frame(number, None if result is None else self.result(result).load())
         with self._lock:

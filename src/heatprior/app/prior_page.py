@@ -1,7 +1,4 @@
-"""The page of the prior: filters, potentials at a noise level, scores, samples, a likelihood, as numbers.
-
-All of it is closed form: at each noise level the page asks the prior itself, nothing is interpolated between levels.
-"""
+"""The page of the prior: filters, potentials at a noise level, scores, samples, a likelihood, as numbers."""
 
 from __future__ import annotations
 

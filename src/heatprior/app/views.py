@@ -42,17 +42,14 @@ class View(NamedTuple):
 
 
 class ViewRequest(NamedTuple):
-    """A layer of a frame; `result` names a finished one, otherwise it is a quick look by `choice`.
-
-    A look whose `closeness` is "exact" has the step that was asked for, and gives way to newer ones.
-    """
+    """A layer of a frame: of the finished `result` of that name, or else a quick look by `choice`."""
 
     layer: str
     frame: int
     region: Region
     choice: Choice | Restoration
     result: str | None
-    closeness: str = ""
+    closeness: str = ""  # "exact": of the step that was asked for, and giving way to newer ones
 
 
 def render(picture: OpenedPicture, wanted: ViewRequest, pace: Pace, is_old: Callable[[], bool] = lambda: False) -> View:

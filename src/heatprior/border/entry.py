@@ -154,10 +154,7 @@ def enter(
     sigma: ArrayLike | None = None,
     dtype: DTypeLike | None = None,
 ) -> Entered:
-    """Check an image (..., H, W), with a `channel_axis` or without, and find its full scale if `white` is not given.
-
-    `sigma` is what is known of the noise, if anything; `dtype` the type of the result, if not that of the image.
-    """
+    """Check an image (..., H, W), and find its full scale if `white` is not given; `dtype` is that of the result."""
     held = unwrap(image, channel_axis)
     pixels, channel_axis = as_pixels(held.array), held.channel_axis
     channels = as_channels(pixels, channel_axis)

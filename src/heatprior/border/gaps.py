@@ -96,10 +96,7 @@ def fill_missing(image: FloatArray, scales: int | None = None) -> None:
 
 
 def with_all_or_no_channel_missing(channels: NDArray[Any], *, whole: bool = True) -> NDArray[Any]:
-    """Channels (k, H, W) to be mixed: where only some are missing they are filled, so that the others are not lost.
-
-    A `whole` image without a single pixel of a channel is refused; a piece of one may be so.
-    """
+    """Channels (k, H, W) to be mixed, filled where only some are missing; a `whole` image must have pixels of each."""
     if channels.dtype.kind != "f" or not np.isnan(np.min(channels)):
         return channels
     for channel in channels if whole else ():

@@ -240,10 +240,7 @@ def as_channels(pixels: NDArray[Any], channel_axis: ChannelAxis) -> NDArray[Any]
 
 
 def mix_channels(channels: Sequence[NDArray[Any]] | NDArray[Any], weights: FloatArray) -> FloatArray:
-    """Σ_c weights_c x_c in float32, or float64 if weights are beyond that; x itself if there is nothing to do.
-
-    So a large image is not copied.
-    """
+    """Σ_c weights_c x_c in float32, or float64 if weights are beyond that; x itself, no copy, where that will do."""
     if len(channels) == 1 and weights[0] == 1 and channels[0].dtype == np.float32:
         return np.asarray(channels[0], np.float32)
     dtype = enough_for(float(np.abs(weights).max()))

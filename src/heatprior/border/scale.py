@@ -49,10 +49,7 @@ Groups = Sequence[Sequence[NDArray[Any]]]  # squares (h, w), channel by channel
 
 
 def full_scale(white: float | None, pixels: NDArray[Any], channel_axis: ChannelAxis, given: float = 0.0) -> float:
-    """The value that stands for full scale: as given, else as squares spread over the image tell.
-
-    `pixels` are as `as_pixels` gives them; `given` is that of `scale_of_squares`.
-    """
+    """Full scale: as given, else as squares spread over the image tell; `given` is that of `scale_of_squares`."""
     if white is not None:
         return check_white(white, pixels)
     return scale_of_squares(squares_of(as_channels(pixels, channel_axis)), type_white(pixels), given)

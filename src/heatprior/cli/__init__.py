@@ -58,10 +58,7 @@ class NotPlainError(Exception):
 
 
 def _quicken(kind: Any) -> Any:
-    """A kind of command whose options, that for help among them, take their plain values at once.
-
-    typer's own method is called only if need be; older releases do without pydantic.
-    """
+    """A kind of command whose options take plain values at once; typer's own method is called only if need be."""
 
     class Quick(kind):  # type: ignore[misc]
         def get_params(self, ctx: Any) -> list[Any]:

@@ -247,10 +247,7 @@ def denoise_file(job: batches.Job, progress: Progress, request: Request) -> str:
 
 
 def _surprise(image: ImageFile, result: Result, request: Request) -> Surprise | None:
-    """How unlike photographs the image (of a stack, the middle one) is; None if that cannot be computed.
-
-    Colours are averaged, which divides the noise of one channel by the root of three.
-    """
+    """How unlike photographs the image (of a stack, the middle one) is; None if that cannot be computed."""
     import numpy as np
 
     from heatprior.restoration.surprise import surprise
@@ -259,6 +256,7 @@ def _surprise(image: ImageFile, result: Result, request: Request) -> Surprise | 
     if level is None or (result.noise is not None and {"camera", "none"} & set(result.noise.models)):
         return None
     pixels = image.values()[image.middle]
+    # Averaging colours divides the noise of one channel by the root of three.
     grey, spread = (pixels.mean(axis=-1), 3.0**-0.5) if image.colour else (pixels, 1.0)
     try:
         return surprise(grey, float(np.median(level)) * spread, white=request.settings.white)

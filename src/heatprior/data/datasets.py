@@ -40,8 +40,7 @@ def folder_files(folder: Path) -> list[Path]:
 def read_images(files: Sequence[Path], size: int, sigma: float = 0.0) -> ImageSet:
     """The images of these files that can be read and hold a patch of `size`×`size`; the others are listed.
 
-    Float images beyond [0, 1] are skipped, too; if most images are so, all are refused: they are in other units, most
-    likely. Images that have noise of standard deviation `sigma` may go beyond as far as that takes them.
+    Floats beyond [0, 1], but for noise of `sigma`, are skipped too; if most are so, all are refused: other units.
     """
     usable = ImageSet([], [], [])
     beyond: list[InvalidInputError] = []

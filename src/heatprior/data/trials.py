@@ -43,10 +43,7 @@ def ssim(image: FloatArray, clean: FloatArray) -> float:
 
 
 def photograph() -> NDArray[np.uint8]:
-    """A photograph to try things on, (600, 512, 3): Grace Hopper, by the United States Navy, in the public domain.
-
-    matplotlib carries it, which is installed with this package.
-    """
+    """A photograph, (600, 512, 3): Grace Hopper, by the US Navy, in the public domain; matplotlib carries it."""
     from matplotlib import cbook, image  # noqa: PLC0415 (slow to import)
 
     return np.asarray(image.imread(cbook.get_sample_data("grace_hopper.jpg", asfileobj=False)))

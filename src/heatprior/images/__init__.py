@@ -1,8 +1,6 @@
 """Image files ↔ arrays, in the type and units that they have: PNG, JPEG, TIFF, .npy, BMP, WebP; FITS, DICOM, NIfTI.
 
-`read_image` gives the pixels and remembers what belongs to them; `write_image` writes others of the same shape and
-type, with all of that, and reads them back before the file gets its name. `read_grey` gives a grey array, to learn and
-to measure from. docs/files.md says what each format keeps.
+`read_image` gives the pixels and what belongs to them, which `write_image` keeps; docs/files.md says what that is.
 """
 
 from __future__ import annotations
@@ -172,10 +170,7 @@ def read_image(path: Path) -> ImageFile:
 
 
 def read_grey(path: Path) -> NDArray[Any]:
-    """Read an image file as a grey array (H, W): uint8, uint16 or float, in the units of the file.
-
-    Colour is converted by its luma, Y = 0.299 R + 0.587 G + 0.114 B, in the type of the file; transparency is ignored.
-    """
+    """Read an image file as a grey array (H, W), in its type and units: the luma of colours, no transparency."""
     image = read_image(path)
     with explain_read_errors(path):
         if image.stack:

@@ -1,9 +1,4 @@
-"""Decoding files of unknown origin: bounds before anything is allocated, errors in one line, metadata only if sound.
-
-A deflated byte stands for at most 1032 bytes and one of LZW for about 2600; files that declare more than that, or
-three times of which does not fit into memory, are refused. So are files far larger than what they declare, before they
-are read.
-"""
+"""Decoding files of unknown origin: bounds before anything is allocated, errors in one line, metadata only if sound."""
 
 from __future__ import annotations
 

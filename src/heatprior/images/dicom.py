@@ -1,7 +1,4 @@
-"""DICOM, by pydicom: grey (rescaled to its units) or RGB, one frame or many; the whole header stays.
-
-The result is a derived image: it gets an identity of its own, made from that of the original, and says DERIVED.
-"""
+"""DICOM, by pydicom: grey (rescaled to its units) or RGB, one frame or many; the whole header stays."""
 
 from __future__ import annotations
 
@@ -72,7 +69,7 @@ def read(path: Path) -> ImageFile:
 
 
 def write(path: Path, pixels: NDArray[Any], like: ImageFile) -> NDArray[Any]:
-    """Write `pixels`, uncompressed, under the header of the file that `like` came from."""
+    """Write `pixels`, uncompressed, under the header of their origin, as a derived image of its own identity."""
     import pydicom  # noqa: PLC0415
 
     origin: Origin = like.native

@@ -1,9 +1,4 @@
-"""FITS, by astropy: one image or cube among whatever else the file holds; BSCALE, BZERO and BLANK as they are meant.
-
-Of several images the one called SCI is taken, with the standard deviations called ERR, if there are any.
-
-A result is a copy of the file in which only that image is replaced. Its axes are (…, H, W), as astropy has them.
-"""
+"""FITS, by astropy: one image or cube among whatever else the file holds; BSCALE, BZERO and BLANK as they are meant."""
 
 from __future__ import annotations
 
@@ -39,7 +34,7 @@ class Origin(NamedTuple):
 
 
 def read(path: Path) -> ImageFile:
-    """Read the only image of the file."""
+    """Read the only image of the file, or the one called SCI: (…, H, W), as astropy has the axes."""
     from astropy.io import fits  # noqa: PLC0415 (an extra, and slow to import)
 
     _check_parts(path)

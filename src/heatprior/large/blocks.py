@@ -1,8 +1,4 @@
-"""What the blocks of a large image share, and what a task computes of one of them, in one thread.
-
-The noise and full scale are found once, from squares spread over all of the image; a block may be in any number of
-planes and channels.
-"""
+"""What the blocks of a large image share, and what a task computes of one of them, in one thread."""
 
 from __future__ import annotations
 
@@ -62,10 +58,7 @@ def noise_of_squares(
 
 
 def full_scale_of_squares(found: Groups, given: NDArray[Any] | None, by_type: float) -> float:
-    """Which value is full scale, as `hp.denoise` finds it, from squares (..., h, w) of every channel.
-
-    `given` are the noise levels, if they are known and no map.
-    """
+    """Full scale as `hp.denoise` finds it, from squares of every channel; `given` are noise levels, but no map."""
     planes = [[as_pixels(plane_of(square)) for square in of_channel] for of_channel in found]
     full = scale_of_squares(planes, by_type, 0.0 if given is None else float(given.max()))
     if given is not None:

@@ -85,10 +85,7 @@ def denoise_store(
     force: bool = False,
     report: Report = lambda done, count: None,  # noqa: ARG005
 ) -> Done:
-    """Denoise a zarr store or a TIFF into a new store; what an earlier run of the same kind left is gone on with.
-
-    `report` is called as blocks are done.
-    """
+    """Denoise a zarr store or a TIFF into a new store, or go on with that; `report` is called as blocks are done."""
     source, target = source.absolute(), location(target)  # workers may be elsewhere
     keep_apart([target], [source, *filter(Path.is_file, [Path(str(settings.prior))])])
     images = stores.find_images(source)

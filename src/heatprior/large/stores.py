@@ -226,10 +226,7 @@ def read(path: Path, name: str, index: tuple[slice, ...]) -> np.ndarray[Any, Any
 
 
 def parse_multiscale(attributes: Mapping[str, Any], name: str) -> Image | None:
-    """Parse the multiscale image that attributes describe, with its own paths of levels; None if there is none.
-
-    Refuses axes that do not end in y, x.
-    """
+    """Parse the multiscale image, if any, that attributes describe; refuses axes that do not end in y, x."""
     about = attributes.get("ome", attributes)
     for entry, what in (("plate", "a plate"), ("well", "a well"), ("bioformats2raw.layout", "several images")):
         if entry in about and "multiscales" not in about:

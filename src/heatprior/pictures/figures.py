@@ -78,10 +78,7 @@ def draw_denoising(
     error: NDArray[Any] | None = None,
     likeness: NDArray[Any] | None = None,
 ) -> None:
-    """Noisy, denoised and their difference, for images (H, W) or (H, W, 3) in the same units.
-
-    If they are known, also the standard errors, and how likely the patch around each pixel is (a p-value).
-    """
+    """Noisy, denoised and their difference, in the same units; beside them errors and p-values, if known."""
     black, white = contrast(denoised)
     removed = np.asarray(noisy, np.float32) - np.asarray(denoised, np.float32)
     spread = DEVIATIONS_SHOWN * float(np.nanstd(removed)) if np.isfinite(removed).any() else 0.0
@@ -168,10 +165,7 @@ GREY_QUANTILE = 0.995  # of the grey levels of a panel that its contrast shows; 
 
 
 def draw_patches(patches: FloatArray, sigmas: Sequence[float], path: Path) -> None:
-    """One panel for each noise level: patches (levels, count, b, b), side by side, mid-grey standing for zero.
-
-    Each panel has its own contrast, written below it, since noise would drown the others.
-    """
+    """A panel for each noise level of patches (levels, count, b, b), with its own contrast, mid-grey being zero."""
     if len(patches) != len(sigmas):
         raise InvalidInputError(
             f"{len(patches)} levels of patches but {len(sigmas)} values of sigma; give one for each"

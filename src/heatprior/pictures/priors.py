@@ -66,10 +66,7 @@ def plot_filters(prior: PatchPrior, shown: Sequence[int], below: Sequence[FloatA
 
 
 def draw_bands(prior: ConvolutionalPrior | WaveletPrior, path: Path, most: int | None = None) -> None:
-    """The filters of a prior of whole images, finest first, each above −log psi_j at the noise levels of the paper.
-
-    Of more than `most` bands, if given, the finest are shown.
-    """
+    """The filters of a prior of whole images, the `most` finest, each above −log psi_j at the levels of the paper."""
     total = prior.bands.count
     shown = range(min(_at_least_one(most, "bands") or total, total))
     which = f"{len(shown)} of {total}" if len(shown) < total else f"{total}"
@@ -156,10 +153,7 @@ NARROWEST = 5.5  # inches: room for the titles
 
 
 def draw_mixture(prior: GaussianMixturePrior, path: Path, most: int | None = None) -> None:
-    """The most frequent covariances, 12 if `most` is None, a row each: weight, leading axes, weights of the contrasts.
-
-    Below each axis stands its standard deviation, in grey levels of 255, at the mean contrast of the shape.
-    """
+    """The most frequent shapes, 12 if `most` is None, a row each: weight, leading axes, weights of the contrasts."""
     save_figure(plot_mixture(prior, _at_least_one(most, "shapes") or SHOWN_SHAPES), path)
 
 

@@ -46,10 +46,7 @@ def average_by_weight(
 
 
 def sum_changes(change: ChangesOfPatches, images: Tensor, sigma: Tensor, size: int, grid: Grid = EVERY) -> Tensor:
-    """The sum, over the b×b patches on a grid that hold a pixel, of their changes: images (N, H, W).
-
-    `sigma` is (1 or N, 1 or H, 1 or W).
-    """
+    """Sum the changes of the patches on a grid that hold a pixel: images (N, H, W), sigma (1 or N, 1 or H, 1 or W)."""
     return _sum_channels(change, images, sigma, size, grid, 1)[:, 0]
 
 

@@ -91,9 +91,7 @@ def split(
 ) -> Tensor:
     """x ← w_k y + (1 − w_k) (x + changes(x, level_k sigma)) for each step k, from x = y, mirrored beyond its edges.
 
-    Never farther from y than noise reaches.
-
-    `between` has its say after every step but the last; the images are then mirrored anew.
+    Never farther from y than noise reaches; `between` has its say after every step but the last.
     """
     height, width = noisy.shape[-2:]
     down, across = min(margin, height - 1), min(margin, width - 1)
@@ -146,10 +144,7 @@ def at_scales(
     crossing_between: Crossing | None = None,
     guides: Sequence[Tensor] = (),
 ) -> list[Tensor]:
-    """Images (N, H, W) denoised at so many scales, beside guides at each: the results of all scales, the finest first.
-
-    sigma is (1 or N, 1, 1) or maps.
-    """
+    """Images (N, H, W) denoised at so many scales, beside guides at each: the results of all, the finest first."""
     guide = guides[0] if guides else None
     if scales == 1:
         return [denoised(images, sigma, None, guide)]

@@ -42,12 +42,9 @@ class Posterior(NamedTuple):
 
 
 class PriorModule(nn.Module):
-    """A prior as a module; `card` says where it comes from, `room` how many numbers a chunk of patches may take.
+    """A prior as a module; `card` says where it comes from."""
 
-    Without it, as many as fit into the cache of a core on the CPU, and as keep a GPU busy elsewhere.
-    """
-
-    room: int | None = None
+    room: int | None = None  # numbers that a chunk of patches may take; else what suits a CPU's cache, or a GPU
     logits: Tensor
 
     def __init__(self, prior: Any) -> None:
@@ -125,10 +122,7 @@ class PriorModule(nn.Module):
 
     @abstractmethod
     def changes(self, images: Tensor, sigma: Tensor, grid: Grid = EVERY) -> Tensor:
-        """The change of images (N, H, W) in one step of empirical Bayes; sigma is (1 or N, 1, 1) or maps.
-
-        Patches that overlap are averaged: all of them, or those that lie on a `grid`.
-        """
+        """The change of images (N, H, W) in one step, averaged over patches on a grid; sigma is one each, or maps."""
 
     def denoise(self, x: Tensor, sigma: Sigma, steps: int | None = None) -> Tensor:
         """Denoise images (B, C, H, W), grey levels scaled to [0, 1]: of the same shape and type.
