@@ -13,6 +13,7 @@ import zlib
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
+from math import prod
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -25,16 +26,13 @@ from heatprior.images.model import ImageFile, Metadata, check_type, find_missing
 
 MIN_IS_WHITE, MIN_IS_BLACK, RGB, PALETTE, INKS, Y_CB_CR = 0, 1, 2, 3, 5, 6
 MULTIPLIED, PLAIN = 1, 2  # kinds of extra samples: alpha, multiplied into the colours or not
-ICC_PROFILE, X_RESOLUTION, Y_RESOLUTION, RESOLUTION_UNIT, ORIENTATION = 34675, 282, 283, 296, 274
-GDAL_NODATA = 42113  # text: the value of pixels that are missing
+ICC_PROFILE, ORIENTATION = 34675, 274
 UNDEFINED, SHORT = 7, 3  # the types of bytes that only some know how to read, and of numbers of two bytes
+LUMA = (0.299, 0.587, 0.114)  # of red, green and blue in JPEG
 INCHES = {2: 1.0, 3: 2.54}  # of the unit of resolution: 2 is the inch, 3 the centimetre
 # Strips and tiles of pixels
 DEFLATE = 8
 NO_PREDICTOR, DIFFERENCES = 1, 2
-COMPRESSION, PHOTOMETRIC, PREDICTOR = 259, 262, 317
-Y_CB_CR_COEFFICIENTS, SUBSAMPLING, REFERENCE_BLACK_WHITE = 529, 530, 532
-STRIP_OFFSETS, STRIP_LENGTHS, TILE_OFFSETS, TILE_LENGTHS = 273, 279, 324, 325
 # Directories
 CLASSIC, BIG = 42, 43
 NO_COMPRESSION = 1
@@ -73,7 +71,7 @@ def read(path: Path) -> ImageFile:
         samples = _read_pixels(path, file, series)
         axes = series[0].axes if len(series) == 1 else f"Q{series[0].axes}"
         brightness = _brightness(page, file, samples.shape[axes.index("S")] if "S" in axes else 1)
-        marker = page.tags.valueof(GDAL_NODATA)
+        marker = page.tags.valueof("GDAL_NODATA")  # text: the value of pixels that are missing
     try:
         nodata = None if marker is None else float(marker)
     except (TypeError, ValueError):
@@ -131,15 +129,11 @@ def _is_usual_y_cb_cr(page: Any) -> bool:
     """Whether YCbCr has as many colours as brightnesses, and the coefficients and range of JPEG."""
     if tuple(page.subsampling or (2, 2)) != (1, 1):
         return False
-    usual: dict[int, list[float]] = {
-        Y_CB_CR_COEFFICIENTS: [0.299, 0.587, 0.114],
-        REFERENCE_BLACK_WHITE: [0, 255, 128, 255, 128, 255],
-    }
-    found = {code: page.tags.valueof(code) for code in usual}  # numerators and denominators in turn
-    return all(
-        numbers is None or np.allclose(np.divide(numbers[::2], numbers[1::2]), usual[code], atol=1e-3)
-        for code, numbers in found.items()
-    )
+    for name, usual in ("YCbCrCoefficients", LUMA), ("ReferenceBlackWhite", (0, 255, 128, 255, 128, 255)):
+        numbers = page.tags.valueof(name)  # numerators and denominators in turn
+        if numbers is not None and not np.allclose(np.divide(numbers[::2], numbers[1::2]), usual, atol=1e-3):
+            return False
+    return True
 
 
 def _check_page(series: Any, page: Any) -> None:
@@ -169,8 +163,8 @@ def _read_metadata(page: Any) -> Metadata:
 
 
 def _dots_per_inch(page: Any) -> tuple[float, float] | None:
-    unit = INCHES.get(int(page.tags.valueof(RESOLUTION_UNIT) or 1))
-    across, down = page.tags.valueof(X_RESOLUTION), page.tags.valueof(Y_RESOLUTION)
+    unit = INCHES.get(int(page.tags.valueof("ResolutionUnit") or 1))
+    across, down = page.tags.valueof("XResolution"), page.tags.valueof("YResolution")
     try:
         return None if unit is None else decoding.valid_dpi([dots[0] / dots[1] * unit for dots in (across, down)])
     except (TypeError, IndexError, ZeroDivisionError):
@@ -312,20 +306,19 @@ def _replace_page(file: Any, page: Any, samples: NDArray[Any], stored: np.dtype[
         handle.seek(offsets[number])
         handle.write(data)
     tags = page.tags
-    for strips, tiles, values in (STRIP_OFFSETS, TILE_OFFSETS, offsets), (STRIP_LENGTHS, TILE_LENGTHS, lengths):
-        tag = tags[strips] if strips in tags else tags[tiles]
+    for name, values in ("Offsets", offsets), ("ByteCounts", lengths):
+        tag = tags.get(f"Strip{name}") or tags[f"Tile{name}"]
         if list(np.atleast_1d(tag.value)) != values:
             tag.overwrite(values, dtype="Q" if file.is_bigtiff else "I")
     if packed and page.compression not in DEFLATES:
-        tags[COMPRESSION].overwrite(DEFLATE)
-    if PREDICTOR in tags and packed and not differences:
-        tags[PREDICTOR].overwrite(NO_PREDICTOR)
+        tags["Compression"].overwrite(DEFLATE)
+    if "Predictor" in tags and packed and not differences:
+        tags["Predictor"].overwrite(NO_PREDICTOR)
     if page.photometric == Y_CB_CR:  # which decoders give as RGB, with as many colours as brightnesses
-        tags[PHOTOMETRIC].overwrite(RGB)
-        if SUBSAMPLING in tags:
-            tags[SUBSAMPLING].overwrite((1, 1))
-        if REFERENCE_BLACK_WHITE in tags:
-            tags[REFERENCE_BLACK_WHITE].overwrite((0, 1, 255, 1) * 3)
+        tags["PhotometricInterpretation"].overwrite(RGB)
+        for name, value in ("YCbCrSubSampling", (1, 1)), ("ReferenceBlackWhite", (0, 1, 255, 1) * 3):
+            if name in tags:
+                tags[name].overwrite(value)
 
 
 def _segments(page: Any, samples: NDArray[Any]) -> Iterator[NDArray[Any]]:
@@ -406,13 +399,12 @@ def _check_pages(path: Path, series: list[Any]) -> None:
     for one in series:
         page = one.keyframe
         packed = page.compression != NO_COMPRESSION
-        expansion = max(expansion, decoding.EXPANSION if packed else 1)
-        declared += int(np.prod([int(side) for side in one.shape], dtype=object)) * one.dtype.itemsize
+        own = decoding.EXPANSION if packed else 1
+        expansion = max(expansion, own)
+        declared += prod(map(int, one.shape)) * one.dtype.itemsize
         if page.is_tiled:
             tile = page.tilewidth * page.tilelength * page.tiledepth * page.samplesperpixel * one.dtype.itemsize
-            decoding.check_size(
-                tile, size if packed else max(size, decoding.SMALL), decoding.EXPANSION if packed else 1
-            )
+            decoding.check_size(tile, size if packed else max(size, decoding.SMALL), own)
     decoding.check_size(declared, size, expansion)
 
 
