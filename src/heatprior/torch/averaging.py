@@ -18,7 +18,7 @@ from heatprior.torch.module import recompute
 PATCHES = 1 << 15  # of a band, about
 
 ChangesOfPatches = Callable[[Tensor, Tensor], Tensor]  # (n, a), () or (n,) → (n, a)
-WeightedChanges = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]  # (n, a or 2 a), … → changes, weights: (n, a)
+WeightedChanges = Callable[[Tensor, Tensor], tuple[Tensor, ...]]  # (n, a or 2 a), … → changes, weights: (n, a)
 
 
 def average(change: ChangesOfPatches, images: Tensor, sigma: Tensor, size: int, grid: Grid = EVERY) -> Tensor:
@@ -28,12 +28,7 @@ def average(change: ChangesOfPatches, images: Tensor, sigma: Tensor, size: int, 
 
 
 def average_by_weight(
-    change: WeightedChanges,
-    images: Tensor,
-    sigma: Tensor,
-    size: int,
-    grid: Grid = EVERY,
-    guide: Tensor | None = None,
+    change: WeightedChanges, images: Tensor, sigma: Tensor, size: int, grid: Grid, guide: Tensor | None
 ) -> Tensor:
     """The mean of the changes where every pixel of a patch counts by its weight; `guide` (N, H, W) lies behind y."""
 
@@ -72,7 +67,8 @@ def _sum_channels(
         if grid == EVERY:
             changed = change(patches.mT.flatten(0, 1), levels).unflatten(0, (count, -1)).mT
         else:
-            chosen = _numbers(rows, columns, width - size + 1, images.device)
+            begins = torch.tensor(rows, device=pixels.device)[:, None] * (width - size + 1)
+            chosen = (begins + torch.tensor(columns, device=pixels.device)).reshape(-1)  # among all patches
             some = levels.unflatten(0, (count, -1))[:, chosen].flatten() if levels.ndim else levels
             moved = change(patches[..., chosen].mT.flatten(0, 1), some).unflatten(0, (count, -1)).mT
             changed = moved.new_zeros(*moved.shape[:2], patches.shape[-1]).index_copy(-1, chosen, moved)
@@ -112,9 +108,3 @@ def starts(length: int, size: int, grid: Grid) -> list[int]:
     half = [0, *range(grid.offset, last // 2 + 1, grid.stride)]
     half += [last // 2] if last - 2 * half[-1] > grid.stride else []
     return sorted({*half, *(last - start for start in half)})
-
-
-def _numbers(rows: list[int], columns: list[int], width: int, device: torch.device) -> Tensor:
-    """The numbers of the patches that begin in these rows and columns, among all, `width` in a row: (n,)."""
-    first = torch.tensor(rows, device=device)[:, None] * width
-    return (first + torch.tensor(columns, device=device)).reshape(-1)

@@ -18,14 +18,7 @@ from heatprior.border.pixels import COLOUR
 from heatprior.kernels.patches import EVERY
 from heatprior.priors.schedules import LEAST_SIGMA, Schedules, TableOverSigma
 from heatprior.restoration.pipeline import FARTHEST, shapes_of_scales
-from heatprior.restoration.pyramid import (
-    CROSSOVER_REACH,
-    HALF,
-    NOISE_FACTOR,
-    PERIOD,
-    TAPS,
-    TWICE,
-)
+from heatprior.restoration.pyramid import CROSSOVER_REACH, HALF, NOISE_FACTOR, PERIOD, TAPS, TWICE
 
 HALVING, DOUBLING = TAPS.tolist(), TWICE.tolist()  # no arrays, which torch.compile does not take for constants
 MIX = COLOUR.tolist()
@@ -162,7 +155,7 @@ def halve(images: Tensor) -> Tensor:
     """Images (N, H, W) at half their size."""
     taps = torch.tensor(HALVING, dtype=images.dtype, device=images.device)
     half = [-(-length // 2) for length in images.shape[-2:]]
-    padded = _mirror(images, [range(1 - HALF, 2 * length - 1 + HALF) for length in half])[:, None]
+    padded = mirror(images, [range(1 - HALF, 2 * length - 1 + HALF) for length in half])[:, None]
     rows = F.conv2d(padded, taps[None, None, :, None], stride=(2, 1))
     return F.conv2d(rows, taps[None, None, None, :], stride=(1, 2))[:, 0]
 
@@ -170,7 +163,7 @@ def halve(images: Tensor) -> Tensor:
 def double(images: Tensor, shape: torch.Size) -> Tensor:
     """The transpose of halving, times four: images (N, H, W) of this shape from those at half their size."""
     taps = torch.tensor(DOUBLING, dtype=images.dtype, device=images.device)
-    result = _mirror(images, [range(-(HALF // 2), length + HALF // 2) for length in images.shape[-2:]])
+    result = mirror(images, [range(-(HALF // 2), length + HALF // 2) for length in images.shape[-2:]])
     for axis in (-2, -1):
         length = result.shape[axis] - 1
         own = (1, 1, -1, 1) if axis == -2 else (1, 1, 1, -1)
@@ -185,7 +178,7 @@ def cross_over(images: Tensor, edge: Tensor, width: Tensor, height: Tensor) -> T
     """The part of images (N, H, W) that the coarse scale decides."""
     filters = crossover_filters(edge, width, height)
     places = [range(-CROSSOVER_REACH, length + CROSSOVER_REACH) for length in images.shape[-2:]]
-    padded = _mirror(images, places)
+    padded = mirror(images, places)
     if len(filters) == 1:
         return F.conv2d(padded[:, None], filters[:, None])[:, 0]
     return F.conv2d(padded[None], filters[:, None], groups=len(filters))[0]
@@ -202,7 +195,7 @@ def crossover_filters(edge: Tensor, width: Tensor, height: Tensor) -> Tensor:
     return weights * (height * part[:, :1, :1] / weights.sum((-2, -1), keepdim=True))
 
 
-def _mirror(images: Tensor, places: list[range]) -> Tensor:
+def mirror(images: Tensor, places: list[range]) -> Tensor:
     """Images (N, H, W) at these rows and columns, mirrored beyond their edges, the edge between two pixels."""
     for axis, place in zip((-2, -1), places, strict=True):
         length = images.shape[axis]

@@ -7,6 +7,7 @@ an optimiser does, and no eigenvalue problem stands in the way of a gradient.
 
 from __future__ import annotations
 
+from functools import partial
 from math import isqrt
 from typing import NamedTuple
 
@@ -106,15 +107,8 @@ class MixtureModule(PriorModule):
         self._add_buffer("confidences", settings.confidences, persistent=False)
 
     def _make_prior(self) -> GaussianMixturePrior:
-        turns, variances, logits, contrasts = (
-            tensor.detach().cpu().double()
-            for tensor in (
-                turn(self.turns, self.angles),
-                self.log_variances.exp(),
-                self.logits,
-                self.log_contrasts.exp(),
-            )
-        )
+        tensors = (turn(self.turns, self.angles), self.log_variances.exp(), self.logits, self.log_contrasts.exp())
+        turns, variances, logits, contrasts = (tensor.detach().cpu().double() for tensor in tensors)
         covariances = (turns.mT * variances[:, None, :]) @ turns
         return GaussianMixturePrior(covariances.numpy(), logits.numpy(), contrasts.numpy(), self.card)
 
@@ -152,20 +146,15 @@ class MixtureModule(PriorModule):
             counts = (parts * confidences).flatten(1).sum(-1, keepdim=True)
             return -removed.flatten(1) @ model.axes.flatten(0, 1), counts * window
 
-        def in_parts(y: Tensor, levels: Tensor) -> tuple[Tensor, Tensor]:
-            changes, weights = in_chunks(change, y, levels, most)
-            return changes, weights
-
-        most = self.at_once(self.numbers("changes", sigma), images.device)
+        in_parts = partial(in_chunks, change, most=self.at_once(self.numbers("changes", sigma), images.device))
         return average_by_weight(in_parts, images, sigma, self.size, grid, guide)
 
     def model(self, dtype: torch.dtype) -> _Model:
         """The quantities that the parameters stand for, in one type."""
         axes = turn(self.turns, self.angles) @ self.basis
         variances = (self.log_contrasts[:, None] + self.log_variances[:, None, :]).exp()
-        return _Model(
-            *(x.to(dtype) for x in (axes, variances, self.logits.flatten().log_softmax(0).view_as(self.logits)))
-        )
+        log_weights = self.logits.flatten().log_softmax(0).view_as(self.logits)
+        return _Model(axes.to(dtype), variances.to(dtype), log_weights.to(dtype))
 
     def numbers(self, name: str, levels: Tensor) -> int:
         """How much memory a patch takes, in numbers: one for each axis of each shape, or of each component."""

@@ -19,6 +19,7 @@ from heatprior.kernels.patches import EVERY, Grid
 from heatprior.priors import experts
 from heatprior.priors.protocol import RATIO
 from heatprior.priors.wavelet import WaveletBasis, WaveletPrior
+from heatprior.torch.denoising import mirror
 from heatprior.torch.experts import Experts
 from heatprior.torch.module import PriorModule, Sigma, as_sigma, check_type, in_chunks, recompute
 
@@ -132,9 +133,8 @@ class WaveletModule(PriorModule):
         levels of a map, at most RATIO apart, changes are linear in log sigma. The grid is ignored: it has no patches.
         """
         model = self.model(images.dtype)
-        places = [self._mirror(length, images.device) for length in images.shape[-2:]]
-        extended = images[:, places[0]][:, :, places[1]]
         before, (height, width) = self.basis.margin, images.shape[-2:]
+        extended = mirror(images, [range(-before, length + before) for length in (height, width)])
 
         def at(level: Tensor) -> Tensor:
             changed = recompute(model.average_shifts, extended, level)
@@ -155,11 +155,6 @@ class WaveletModule(PriorModule):
         norms, log_weights, means, scaling = (tensor.to(dtype) for tensor in tensors)
         most = self.at_once(len(means), means.device)
         return _Model(norms, Experts(log_weights, means, self._base), scaling, self._paths, self._strides, most)
-
-    def _mirror(self, length: int, device: torch.device) -> Tensor:
-        """The indices of the pixels of an image mirrored beyond both ends as far as the filters reach."""
-        place = torch.arange(-self.basis.margin, length + self.basis.margin, device=device) % (2 * length)
-        return torch.where(place < length, place, 2 * length - 1 - place)
 
     def _check(self, y: Tensor, sigma: Sigma) -> Tensor:
         """The noise levels, () or one per image; refuses images without a basis."""
