@@ -14,8 +14,6 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
-from itertools import product
-from math import prod
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 from weakref import finalize
@@ -286,15 +284,11 @@ def shrink(pixels: NDArray[Any], by: Sequence[int], wanted: Sequence[int]) -> ND
     """Shrink to the shape `wanted`: means over `by` pixels along each axis, the edge repeated beyond the end."""
     missing = [(0, max(0, want * f - have)) for want, f, have in zip(wanted, by, pixels.shape, strict=True)]
     whole = np.pad(pixels, missing, mode="edge") if np.any(missing) else pixels
-    ends = [want * f for want, f in zip(wanted, by, strict=True)]
-    if pixels.dtype.kind != "f":  # sums of integers are exact in any order
-        total = np.zeros(wanted, np.float64)
-        for first in product(*map(range, by)):
-            total += whole[tuple(slice(*along) for along in zip(first, ends, by, strict=True))]
-        total /= prod(by)
-        return np.rint(total, out=total).astype(pixels.dtype)
-    cells = whole[tuple(map(slice, ends))].reshape([n for pair in zip(wanted, by, strict=True) for n in pair])
+    ends = [slice(want * f) for want, f in zip(wanted, by, strict=True)]
+    cells = whole[tuple(ends)].reshape([n for pair in zip(wanted, by, strict=True) for n in pair])
     axes = tuple(range(1, 2 * len(by), 2))
+    if pixels.dtype.kind != "f":  # sums of integers are exact in any order
+        return np.rint(cells.mean(axis=axes, dtype=np.float64)).astype(pixels.dtype)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # NaN where all pixels are
         return np.asarray(np.nanmean(cells, axis=axes), pixels.dtype)
