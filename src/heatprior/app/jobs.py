@@ -13,11 +13,11 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from functools import partial
 from threading import Condition, Event, Thread
-from typing import Any, NamedTuple
+from typing import Any
 
 from heatprior.errors import HeatpriorError
 from heatprior.kernels.patches import Progress
@@ -79,25 +79,20 @@ class Turns:
 Look = Callable[[Callable[[], bool]], Any]  # its argument says whether a newer look of its tab waits
 
 
-class _Look(NamedTuple):
-    work: Look
-    result: asyncio.Future[Any]
-
-
 class QuickLooks:
     """Short work, one piece at a time, tabs in turn; a newer piece takes the place of an older one of its tab."""
 
     def __init__(self) -> None:
-        self._waiting: dict[str, _Look] = {}
+        self._waiting: dict[str, tuple[Look, asyncio.Future[Any]]] = {}
         self._task: asyncio.Task[None] | None = None
 
     async def run(self, tab: str, work: Look) -> Any:
         """The result of `work`; raises SupersededError if a newer look came before it began, or made it give way."""
         result: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        older = self._waiting.get(tab)
-        self._waiting[tab] = _Look(work, result)  # keeps its place in the line
-        if older is not None and not older.result.done():
-            older.result.set_exception(SupersededError())
+        _, older = self._waiting.get(tab, (None, None))
+        self._waiting[tab] = (work, result)  # keeps its place in the line
+        if older is not None and not older.done():
+            older.set_exception(SupersededError())
         if self._task is None:
             self._task = asyncio.create_task(self._work())
         return await result
@@ -105,17 +100,14 @@ class QuickLooks:
     async def _work(self) -> None:
         while self._waiting:
             tab = next(iter(self._waiting))
-            look = self._waiting.pop(tab)
-            if look.result.done():  # nobody waits for it
+            work, result = self._waiting.pop(tab)
+            if result.done():  # nobody waits for it
                 continue
-            try:
-                value = await asyncio.to_thread(look.work, partial(self._waiting.__contains__, tab))
-            except Exception as error:
-                if not look.result.done():
-                    look.result.set_exception(error)
-            else:
-                if not look.result.done():
-                    look.result.set_result(value)
+            with suppress(asyncio.InvalidStateError):  # nobody does any more
+                try:
+                    result.set_result(await asyncio.to_thread(work, partial(self._waiting.__contains__, tab)))
+                except Exception as error:
+                    result.set_exception(error)
         self._task = None
 
 

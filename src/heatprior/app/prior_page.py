@@ -59,8 +59,8 @@ def describe_filters(name: str) -> dict[str, Any]:
 def potentials(name: str, sigma: float) -> dict[str, Any]:
     """Compute −log psi_j over the responses of every filter shown: (filters, points)."""
     prior = load_shown(name)
-    responses = np.linspace(-prior.experts.reach, prior.experts.reach, POINTS)
-    values = -_log_densities(prior, responses, sigma)[:, _order(prior)]
+    responses, grid = _make_grid(prior, POINTS)
+    values = -prior.experts.log_density(grid, sigma * prior.filters.norms)[:, _order(prior)]
     return {"responses": responses.tolist(), "potentials": np.round(values.T, 3).tolist()}
 
 
@@ -69,12 +69,11 @@ def expert(name: str, place: int, sigma: float) -> dict[str, Any]:
     prior = load_shown(name)
     order = _order(prior)
     j = order[min(max(place, 0), len(order) - 1)]
-    responses = np.linspace(-prior.experts.reach, prior.experts.reach, FINE_POINTS)
-    grid = np.repeat(responses[:, None], prior.filters.count, axis=1)
+    responses, grid = _make_grid(prior, FINE_POINTS)
     tau = sigma * prior.filters.norms
     return {
         "responses": np.round(responses, 5).tolist(),
-        "potential": np.round(-_log_densities(prior, responses, sigma)[:, j], 4).tolist(),
+        "potential": np.round(-prior.experts.log_density(grid, tau)[:, j], 4).tolist(),
         "score": np.round(prior.experts.first_derivative(grid, tau)[:, j], 4).tolist(),
     }
 
@@ -126,10 +125,10 @@ def _draw_patches(image: FloatArray, size: int) -> FloatArray:
     return patches
 
 
-def _log_densities(prior: PatchPrior, responses: FloatArray, sigma: float) -> FloatArray:
-    """Compute log psi_j of every filter at these responses: (responses, J)."""
-    grid = np.repeat(responses[:, None], prior.filters.count, axis=1)
-    return prior.experts.log_density(grid, sigma * prior.filters.norms)
+def _make_grid(prior: PatchPrior, points: int) -> tuple[FloatArray, FloatArray]:
+    """Responses from end to end (points,), and the same of every filter (points, J)."""
+    responses = np.linspace(-prior.experts.reach, prior.experts.reach, points)
+    return responses, np.repeat(responses[:, None], prior.filters.count, axis=1)
 
 
 @lru_cache(maxsize=8)
