@@ -115,7 +115,9 @@ def draw_side_by_side(panels: Sequence[Panel], path: Path) -> None:
     rows = [[replace(panel, pixels=_shrink(panel.pixels, shrink)) for panel in panels]]
     if shrink > 1:
         rows[0] = [replace(panel, title=f"{panel.title}, 1 : {shrink}") for panel in rows[0]]
-        rows.append([replace(panel, title="1 : 1", pixels=_crop_middle(panel.pixels)) for panel in panels])
+        starts = (max(0, side - LARGEST_PANEL) // 2 for side in (height, width))
+        middle = tuple(slice(start, start + LARGEST_PANEL) for start in starts)
+        rows.append([replace(panel, title="1 : 1", pixels=panel.pixels[middle]) for panel in panels])
     sizes = [_size(row[0].pixels) for row in rows]
     across = len(panels) * (max(size[1] for size in sizes) + GAP) + GAP
     down = sum(size[0] + TITLE for size in sizes) + GAP
@@ -150,11 +152,6 @@ def _shrink(pixels: NDArray[Any], factor: int) -> NDArray[Any]:
     across = min(factor, pixels.shape[1])
     bands = (wanted[row * factor : (row + 1) * factor].mean(axis=0, dtype=np.float64) for row in range(height))
     return np.stack([band.reshape(width, across, *pixels.shape[2:]).mean(axis=1) for band in bands])
-
-
-def _crop_middle(pixels: NDArray[Any]) -> NDArray[Any]:
-    top, left = ((side - min(side, LARGEST_PANEL)) // 2 for side in pixels.shape[:2])
-    return pixels[top : top + LARGEST_PANEL, left : left + LARGEST_PANEL]
 
 
 # Patches or images drawn from a prior, a panel for each noise level, as in section 4 of the paper.
