@@ -13,17 +13,12 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of prior.
-
-    `prior` is its class, with `from_file`; `training` the class of its settings, with `training(source)`, or None if it
-    is not learnt from patches; `picture` a function of the prior, the path, and the most parts to draw (None: as many
-    as fit well).
-    """
+    """A kind of prior, and where its parts are: "module:name"."""
 
     name: str
-    prior: str
-    training: str | None
-    picture: str
+    prior: str  # its class, with `from_file`
+    training: str | None  # the class of its settings, with `training(source)`; None if it is not learnt from patches
+    picture: str  # a function of the prior, the path, and the most parts to draw (None: as many as fit well)
 
     def find(self, part: str) -> Any:
         """Import its `prior`, `training` (of the kinds in `trainable`) or `picture`."""

@@ -120,14 +120,11 @@ OF_RESTORING = (1.0, 5e-6, 2e4)  # of one that takes several steps
 
 
 class Pace:
-    """Seconds for each value, a pixel of a channel, as the last looks had it; what is set up counts as values too.
-
-    `aim` is the time in seconds that a look may take, `cost` a first guess, and `set_up` how many values take as long
-    as what a look needs whatever its size: tables of the prior, several scales.
-    """
+    """Seconds for each value, a pixel of a channel, as the last looks had it; what is set up counts as values too."""
 
     def __init__(self, aim: float, cost: float, set_up: float) -> None:
-        self._aim, self._cost, self._set_up = aim, cost, set_up
+        self._aim, self._cost = aim, cost  # seconds that a look may take; seconds for each value, at first a guess
+        self._set_up = set_up  # values that take as long as what any look needs: tables of the prior, several scales
 
     def step_for(self, region: Region, channels: int) -> int:
         """The least step, from that of the region on, at which it takes no longer than it may."""

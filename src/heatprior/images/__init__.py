@@ -42,30 +42,23 @@ NOT_HALF = tuple(dtype for dtype in DTYPES if dtype != np.float16)
 
 @dataclass(frozen=True)
 class Format:
-    """A file format: how to recognise, read and write it, and what it can hold.
-
-    `signature` is a regular expression for the first bytes. `module`, in this package, has the functions `read` and
-    `write` (of "module:name", `read_name` and `write_name`), and is imported when they are called; the latter returns
-    the pixels as they will be read back if it had to round them, else None. `others` is how many samples a pixel may
-    have beside its brightness, `package` what must be installed, by the extra that is called as the module. A format
-    that is not `free` is only written from a file of the same format; a `bare` one knows of channels only by the shape.
-    """
+    """A file format: how to recognise, read and write it, and what it can hold."""
 
     name: str
     suffixes: tuple[str, ...]
-    signature: bytes
-    module: str
+    signature: bytes  # a regular expression for the first bytes
+    module: str  # in this package, with `read` and `write`; of "module:name", with `read_name` and `write_name`
     dtypes: tuple[np.dtype[Any], ...] = DTYPES
     colour: bool = True
     stacks: bool = False
-    others: int = 0
+    others: int = 0  # samples that a pixel may have beside its brightness
     lossy: bool = False
-    free: bool = True
-    package: str | None = None
-    bare: bool = False
+    free: bool = True  # else it is only written from a file of the same format
+    package: str | None = None  # what must be installed, by the extra that is called as the module
+    bare: bool = False  # it knows of channels only by the shape
 
     def find(self, verb: str) -> Any:
-        """The function that reads or writes this format: `read(path)`, `write(path, pixels, like)`."""
+        """`read(path)`, or `write(path, pixels, like)`, which returns the pixels if they will be read back rounded."""
         module, _, name = self.module.partition(":")
         return getattr(import_module(f"heatprior.images.{module}"), f"{verb}_{name}" if name else verb)
 

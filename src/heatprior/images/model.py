@@ -66,24 +66,17 @@ class Missing(NamedTuple):
 
 @dataclass(frozen=True)
 class ImageFile:
-    """An image as read: pixels (…, H, W), or (…, H, W, 3) if `colour`, in the file's own type and units.
-
-    `others` (…, H, W, n) are samples other than brightness, such as transparency: they are passed through. `native` is
-    whatever else the format's module needs to write a complete file of the same format; it gets None for an image of
-    another format. `missing` are the pixels that the file declares invalid (NaN among floats). `multiplied_by` is the
-    sample among `others` by which the pixels are multiplied, as TIFF may have its transparency; None if by none.
-    `sigma` is the noise level of each pixel, if the file has it.
-    """
+    """An image as read: pixels (…, H, W), or (…, H, W, 3) if `colour`, in the file's own type and units."""
 
     path: Path
     pixels: NDArray[Any]
     colour: bool
-    others: NDArray[Any] | None = None
+    others: NDArray[Any] | None = None  # (…, H, W, n), samples beside brightness, such as transparency: passed through
     metadata: Metadata = NO_METADATA
-    native: Any = None
-    missing: Missing | None = None
-    multiplied_by: int | None = None
-    sigma: NDArray[Any] | None = None
+    native: Any = None  # what else a complete file of the same format needs; None for an image of another format
+    missing: Missing | None = None  # the pixels that the file declares invalid (NaN among floats)
+    multiplied_by: int | None = None  # the sample among `others` by which pixels are multiplied, as TIFF may have it
+    sigma: NDArray[Any] | None = None  # the noise level of each pixel, if the file has it
     stack_axes: str = ""  # names of the axes in front of rows, such as TZC, as far as the file has them
 
     def depth_axis(self, name: str) -> int:
