@@ -29,6 +29,7 @@ WHITES: dict[np.dtype[Any], float] = {  # full scale, by type
     **{np.dtype(name): float(np.iinfo(name).max) for name in ("uint8", "uint16", "uint32", "int16", "int32")},
     **{np.dtype(name): 1.0 for name in ("float16", "float32", "float64")},
 }
+TYPE_NAMES = ", ".join(map(str, WHITES))
 LARGEST_GREY = 1e9  # over full scale; beyond it squares might overflow float32
 WIDEST = (1e-30, 1e30)  # factors for which float32 will do
 LARGEST_OFFSET = 3e4  # over full scale; around values beyond it float32 has steps of a grey level of 255
@@ -167,9 +168,7 @@ def as_pixels(image: ArrayLike) -> NDArray[Any]:
         )
     pixels = np.asarray(unwrap(image).array)
     if pixels.dtype.newbyteorder("=") not in WHITES:
-        raise InvalidInputError(
-            f"the image is of type {pixels.dtype}; expected {', '.join(map(str, WHITES))}: convert it"
-        )
+        raise InvalidInputError(f"the image is of type {pixels.dtype}; expected {TYPE_NAMES}: convert it")
     if pixels.ndim < 2 or pixels.size == 0:
         raise InvalidInputError(f"the image has shape {pixels.shape}; expected (H, W), or more axes in front of them")
     if pixels.dtype.kind == "f" and np.isinf(_extremes(pixels)).any():
@@ -184,7 +183,7 @@ def as_result_dtype(dtype: DTypeLike) -> np.dtype[Any]:
     except TypeError:
         wanted = np.dtype(object)
     if wanted not in WHITES and wanted.name not in WIDER:
-        raise InvalidInputError(f"dtype is {dtype!r:.40}; expected {', '.join(map(str, WHITES))}")
+        raise InvalidInputError(f"dtype is {dtype!r:.40}; expected {TYPE_NAMES}")
     return wanted
 
 

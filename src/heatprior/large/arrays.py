@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from heatprior.arrays import ChannelAxis
 from heatprior.border.pixels import (
     MOSTLY,
+    TYPE_NAMES,
     WHITES,
     as_channels,
     as_noise_level,
@@ -163,9 +164,7 @@ def _stand_in(image: da.Array) -> NDArray[Any]:
     if any(np.isnan(length) for length in image.shape):
         raise InvalidInputError("the dask array has chunks of unknown size; compute_chunk_sizes() first")
     if image.dtype.newbyteorder("=") not in WHITES or image.ndim < 2 or image.size == 0:
-        raise InvalidInputError(
-            f"the dask array is {image.dtype} {image.shape}; expected (..., H, W) of {', '.join(map(str, WHITES))}"
-        )
+        raise InvalidInputError(f"the dask array is {image.dtype} {image.shape}; expected (..., H, W) of {TYPE_NAMES}")
     return np.broadcast_to(np.zeros((), image.dtype), image.shape)
 
 

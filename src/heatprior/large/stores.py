@@ -22,7 +22,7 @@ import numpy as np
 import zarr
 from numpy.typing import NDArray
 
-from heatprior.border.pixels import WHITES, integer_limits
+from heatprior.border.pixels import TYPE_NAMES, WHITES, integer_limits
 from heatprior.errors import ImageFileError
 from heatprior.large.blocks import squares_of_channel
 from heatprior.locks import cached_property
@@ -98,14 +98,14 @@ def find_images(path: Path) -> list[Image]:
     if path.suffix.lower() in TIFF:
         source = open_node(path, "")
         if source.dtype.newbyteorder("=") not in WHITES:
-            raise ImageFileError(f"{path} is of type {source.dtype}; expected {', '.join(map(str, WHITES))}")
+            raise ImageFileError(f"{path} is of type {source.dtype}; expected {TYPE_NAMES}")
         levels = tuple(map(str, range(len(shapes_of_levels(source.shape)))))
         return [Image(levels, tuple(source.axes), source.in_colour)]
     if not is_store(path):
         raise ImageFileError(f"cannot read {path}: it is neither a zarr array or group nor a TIFF")
     found = list(_images_below(path, ""))
     if not found:
-        raise ImageFileError(f"{path} holds no array (..., H, W) of {', '.join(map(str, WHITES))}")
+        raise ImageFileError(f"{path} holds no array (..., H, W) of {TYPE_NAMES}")
     return found
 
 
