@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import sys
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_type_hints
 import typer
 
 from heatprior.errors import HeatpriorError, InvalidInputError, OutputFileError
-from heatprior.files import check_place, discard_unfinished, keep_apart, location, make_folder
+from heatprior.files import check_place, discard_unfinished, keep_apart, location, make_folder, replacing
 from heatprior.presets import PRESETS
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ WHITE = "Value of full scale, such as 4095.  [default: by type, or estimated]"
 White = Annotated[float | None, typer.Option(metavar="W", help=WHITE)]
 FORCE = "Replace existing outputs, never an input; or skip images whose output exists, to resume after an interruption."
 Force = Annotated[bool | None, typer.Option("--force/--skip-existing", help=FORCE)]
+Json = Annotated[Path | None, typer.Option("--output", "-o", metavar="JSON", help="Write the results as JSON.")]
 Replace = Annotated[bool, typer.Option("--force", help="Replace existing outputs; never an input.")]
 NOISES = ("auto", "constant", "affine", "map", "camera")  # what may be estimated
 
@@ -304,6 +306,14 @@ def check_white(white: float | None) -> None:
     """Refuse a full scale that is not positive."""
     if white is not None and not (math.isfinite(white) and white > 0):
         raise typer.BadParameter(f"--white is {white:g}; expected the positive value that stands for full scale")
+
+
+def write_json(path: Path | None, record: Any) -> None:
+    """Write what was found as JSON, if a file for it was named."""
+    if path is not None:
+        with replacing(path) as temporary:
+            temporary.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
+        typer.echo(f"wrote {path}")
 
 
 def picture_beside(target: Path) -> Path:

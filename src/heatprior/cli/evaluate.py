@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from heatprior.cli.batches import SOME_FAILED, OwnPrior, Quality, Replace, announce_compiling, check_named, report_error
+from heatprior.cli import batches
 from heatprior.presets import DEFAULT
 
 LEVELS = [15.0, 25.0, 50.0, 100.0]
@@ -34,8 +33,8 @@ def evaluate(
             "and 100 of 255]",
         ),
     ] = None,
-    quality: Quality = DEFAULT,
-    prior: OwnPrior = None,
+    quality: batches.Quality = DEFAULT,
+    prior: batches.OwnPrior = None,
     steps: Annotated[
         int | None,
         typer.Option(metavar="1", min=1, max=1, help="One step of empirical Bayes at one scale, as in the paper."),
@@ -44,10 +43,8 @@ def evaluate(
     threads: Annotated[
         int, typer.Option(metavar="N", min=1, help="Cores to use; times are usually quoted for one.")
     ] = 1,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="JSON", help="Write all figures to this file.")
-    ] = None,
-    force: Replace = False,
+    output: batches.Json = None,
+    force: batches.Replace = False,
 ) -> None:
     """Measure denoising on clean images.
 
@@ -60,7 +57,6 @@ def evaluate(
     from heatprior.data.datasets import folder_files
     from heatprior.data.trials import FIRST_SEED
     from heatprior.errors import HeatpriorError, InvalidInputError
-    from heatprior.files import replacing
     from heatprior.restoration.denoising import choose_prior
     from heatprior.restoration.evaluation import evaluate as measure
     from heatprior.restoration.evaluation import summarise
@@ -68,8 +64,8 @@ def evaluate(
     prior = prior or choose_prior(quality)
     found = folder_files(images)
     files = found[:limit]
-    check_named((output, [".json"]), read=[*found, images], prior=prior, force=force)
-    announce_compiling()
+    batches.check_named((output, [".json"]), read=[*found, images], prior=prior, force=force)
+    batches.announce_compiling()
     model = load(prior)
     unit = 1.0 if sigma is None else GREY_LEVELS / _full_scale(files)  # of the literature, for one of the files
     levels = [level * unit for level in sigma or LEVELS]
@@ -84,7 +80,7 @@ def evaluate(
             skip=failures.append if len(files) > 1 else None,
         )
     for failure in failures:
-        report_error(failure)
+        batches.report_error(failure)
     if not results:
         raise InvalidInputError(f"none of the {len(files)} images of {images} can be used, see above")
     summary = summarise(results)
@@ -95,24 +91,21 @@ def evaluate(
         typer.echo(f"{at.level / unit:6g} {at.psnr:8.2f} {at.ssim:8.4f} {at.seconds_per_megapixel:8.2f}")
     count = len(files) - len(failures)
     typer.echo(f"{count} of {len(found)} images of {images}, {prior}{schedule}, {threads} {word}")
-    if output is not None:
-        record = {
-            "version": __version__,
-            "images": images.resolve().name,
-            "count": count,
-            "quality": quality,
-            "prior": prior,
-            "steps": steps,
-            "threads": threads,
-            "first_seed": FIRST_SEED,
-            "mean": [line._asdict() for line in summary],
-            "each": [result._asdict() for result in results],
-        }
-        with replacing(output) as temporary:
-            temporary.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
-        typer.echo(f"wrote {output}")
+    record = {
+        "version": __version__,
+        "images": images.resolve().name,
+        "count": count,
+        "quality": quality,
+        "prior": prior,
+        "steps": steps,
+        "threads": threads,
+        "first_seed": FIRST_SEED,
+        "mean": [line._asdict() for line in summary],
+        "each": [result._asdict() for result in results],
+    }
+    batches.write_json(output, record)
     if failures:
-        raise typer.Exit(SOME_FAILED)
+        raise typer.Exit(batches.SOME_FAILED)
 
 
 def _full_scale(files: Sequence[Path]) -> float:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -30,9 +29,7 @@ NOISE_HELP = "Noise model: constant, affine (variance = a × brightness + b), ma
 def noise(
     inputs: Annotated[list[Path], typer.Argument(metavar="IMAGE", readable=False, help="Image files.")],
     *,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="JSON", help="Write the results as JSON.")
-    ] = None,
+    output: batches.Json = None,
     picture: Annotated[Path | None, typer.Option(metavar="PNG", help="Draw the image beside its noise map.")] = None,
     kind: Annotated[str, batches.choice(*batches.NOISES, help=NOISE_HELP, flags=["--noise"])] = "auto",
     white: batches.White = None,
@@ -43,7 +40,6 @@ def noise(
     All values are in the units of the image.
     """
     from heatprior.errors import HeatpriorError
-    from heatprior.files import replacing
 
     if picture is not None and len(inputs) > 1:
         raise typer.BadParameter("--picture draws one image; give one")
@@ -58,10 +54,7 @@ def noise(
                 raise
             failed += 1
             batches.report_error(error)
-    if output is not None:
-        with replacing(output) as temporary:
-            temporary.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
-        typer.echo(f"wrote {output}")
+    batches.write_json(output, results)
     if failed:
         raise typer.Exit(batches.SOME_FAILED)
 

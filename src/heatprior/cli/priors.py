@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from heatprior.cli.batches import Replace, check_named, show_progress
+from heatprior.cli.batches import PRIOR, Replace, check_named, show_progress
 from heatprior.errors import InvalidInputError
 from heatprior.pictures import SUFFIXES as PICTURES
 
@@ -33,10 +33,7 @@ LARGEST_SIDE = 4096
 
 
 def show(
-    prior: Annotated[
-        str | None,
-        typer.Argument(metavar="PRIOR", help="Name of a shipped prior, or path of a prior file.  [default: list them]"),
-    ] = None,
+    prior: Annotated[str | None, typer.Argument(metavar="PRIOR", help=f"{PRIOR}  [default: list them]")] = None,
     *,
     output: Annotated[
         Path | None,
@@ -75,9 +72,7 @@ def show(
 
 
 def sample(
-    prior: Annotated[
-        str, typer.Argument(metavar="PRIOR", help="Name of a shipped prior, or path of a prior file.")
-    ] = "patch7",
+    prior: Annotated[str, typer.Argument(metavar="PRIOR", help=PRIOR)] = "patch7",
     *,
     output: Annotated[
         Path,
