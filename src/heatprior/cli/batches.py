@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import cache, partial
 from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -78,10 +78,8 @@ def spread_options(
     ]
 
     def decorate(own: Callable[..., None]) -> Callable[..., None]:
-        hints = get_type_hints(own, include_extras=True)
-        parameters: list[Parameter] = []
-        for each in signature(own).parameters.values():
-            parameters += spread if each.name == name else [each.replace(annotation=hints[each.name])]
+        given = signature(own, eval_str=True).parameters.values()
+        parameters = [each for old in given for each in (spread if old.name == name else [old])]
 
         def command(**values: Any) -> None:
             own(**{name: gather(**{option: values.pop(option) for option in options})}, **values)
