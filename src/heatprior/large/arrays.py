@@ -72,7 +72,7 @@ def denoise(image: da.Array, sigma: ArrayLike | da.Array | None, settings: Setti
     full = _likely_scale(channels, by_type, given) if white is None else by_type
     cut: Callable[..., Any]  # the levels of a block
     if given is None:
-        reports = _reports(channels, noise, None, full, in_colour=in_colour)
+        reports = delayed(blocks.noise_of_squares)(squares_of(channels), noise, None, full, in_colour=in_colour)
         cut = partial(delayed(blocks.Levels.of_block), delayed(_levels_of)(reports, channels.ndim, settings.strength))
     else:
         cut = _cut_levels(given, channels)
@@ -111,7 +111,8 @@ def estimate_noise(
     by_type, channels = _full_scale(white, image), _channels(image, channel_axis)
     (full,) = compute(_likely_scale(channels, by_type, None)) if white is None else (by_type,)
     in_colour = channel_axis is not None and channels.shape[-3] in (3, 4)
-    (reports,) = compute(_reports(channels, noise, prior, full, in_colour=in_colour))
+    found = delayed(blocks.noise_of_squares)(squares_of(channels), noise, prior, full, in_colour=in_colour)
+    (reports,) = compute(found)
     values = np.broadcast_to(_levels_of(reports, channels.ndim).sigma, channels.shape)
     sigma = values[..., 0, :, :] if channel_axis is None else np.moveaxis(values, -3, channel_axis)
     return NoiseReport(sigma, tuple(report.channels[0] for report in reports), full, reports[0].brightest)
@@ -135,11 +136,6 @@ def _cut_levels(values: Any, channels: da.Array) -> Callable[[tuple[slice, ...]]
     ends = [getattr(values, end)(axis=(-2, -1)) for end in ("min", "max")]
     ends = [delayed(np.broadcast_to)(end, channels.shape[:-2]) for end in ends]
     return lambda places: delayed(blocks.Levels)(maps[places], tuple(end[places[:-2]] for end in ends))
-
-
-def _reports(channels: da.Array, noise: str, prior: Any, full: Any, *, in_colour: bool) -> Any:
-    """Estimate the noise of every channel, delayed."""
-    return delayed(blocks.noise_of_squares)(squares_of(channels), noise, prior, full, in_colour=in_colour)
 
 
 def _likely_scale(channels: da.Array, by_type: float, levels: Any) -> Any:

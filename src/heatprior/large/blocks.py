@@ -22,8 +22,6 @@ from heatprior.noise_value import Noise
 from heatprior.restoration.pipeline import Pipeline
 from heatprior.restoration.pyramid import shift
 
-Ends = tuple[NDArray[Any], NDArray[Any]]  # lowest and highest noise level of every plane and channel, (..., channels)
-
 
 def squares_of_channel(
     shape: Sequence[int], axis: int | None, channel: int, places: Callable[..., list[Places]] = squares
@@ -68,10 +66,10 @@ def full_scale_of_squares(found: Groups, given: NDArray[Any] | None, by_type: fl
 
 @dataclass(frozen=True, eq=False)
 class Levels:
-    """The noise of a block: numbers or a map, in the units of the image; of a map, its ends in the whole image."""
+    """The noise of a block: numbers or a map, in the units of the image."""
 
     sigma: FloatArray  # broadcasts against (..., channels, h, w)
-    ends: Ends | None = None
+    ends: tuple[NDArray[Any], ...] | None = None  # of a map: lowest and highest in the whole image, (..., channels)
 
     def of_block(self, places: tuple[slice, ...]) -> Levels:
         """Those of a block of the whole image (..., channels, H, W), if these are numbers."""

@@ -64,10 +64,7 @@ def is_store(path: Path) -> bool:
 
 
 def find_foreign(path: Path) -> Path | None:
-    """Find the first thing in a store that is no part of it, neither metadata nor a chunk of an array; None if all is.
-
-    A store in a store is none of its groups: it was put there.
-    """
+    """Find the first thing in a store that is no part of it, such as a store that was put there; None if all is."""
     array: Path | None = None
     for name, folders, files in os.walk(path):
         folder = Path(name)
@@ -288,7 +285,7 @@ def shrink(pixels: NDArray[Any], by: Sequence[int], wanted: Sequence[int]) -> ND
     cells = whole[tuple(ends)].reshape([n for pair in zip(wanted, by, strict=True) for n in pair])
     axes = tuple(range(1, 2 * len(by), 2))
     if pixels.dtype.kind != "f":  # sums of integers are exact in any order
-        return np.rint(cells.mean(axis=axes, dtype=np.float64)).astype(pixels.dtype)
+        return np.asarray(np.rint(cells.mean(axis=axes, dtype=np.float64)), pixels.dtype)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # NaN where all pixels are
         return np.asarray(np.nanmean(cells, axis=axes), pixels.dtype)
