@@ -120,13 +120,10 @@ def working_folder(path: Path) -> Path:
 
 
 def claim(folder: Path) -> int | None:
-    """Make a folder of our own, or take over what a killed process left; None if it is in use, or is not ours.
-
-    The marker has the name of its folder, which no result in it has. Returned is the handle that holds its lock.
-    """
+    """Make a folder of our own, or take over a killed process's: the handle of its lock, or None if it is not ours."""
     with suppress(FileExistsError):
         folder.mkdir()
-    marker = folder / folder.name
+    marker = folder / folder.name  # which no result in it has
     flags = os.O_RDWR | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
     try:
         if not (stat.S_ISDIR((about := folder.lstat()).st_mode) and _is_of_this_user(about)):

@@ -1,9 +1,4 @@
-"""Fair shares of the processor: long jobs take turns; quick looks go first, of each tab only the newest.
-
-A long job uses all cores while it has its turn, and hands it on between two bands of its image, so that each of ten
-gets a tenth. Quick looks run beside it, on threads that it makes way for. Warnings of the library belong to the
-thread that caused them: a job reports its own.
-"""
+"""Fair shares of the processor: long jobs take turns; quick looks go first, of each tab only the newest."""
 
 from __future__ import annotations
 

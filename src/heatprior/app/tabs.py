@@ -1,8 +1,4 @@
-"""Browser tabs: the pictures, jobs and files of each, and the temporary folder, gone when the server ends.
-
-A killed process cannot tidy up. Its folder holds a marker with a lock that ends with the process; the next server that
-starts finds folders whose lock is free, and removes them.
-"""
+"""Browser tabs: the pictures, jobs and files of each, and the temporary folder, gone when the server ends."""
 
 from __future__ import annotations
 

@@ -203,10 +203,7 @@ def check_not_colours(pixels: NDArray[Any], channel_axis: ChannelAxis) -> None:
 
 
 def noise_of_levels(values: FloatArray, full: float, *, is_map: bool, ends: tuple[float, float] | None = None) -> Noise:
-    """The noise of a channel by its levels, one number or a map (H, W), in the units of an image of this full scale.
-
-    `ends` are the lowest and the highest level of the whole channel, if only a piece of a map is here.
-    """
+    """The noise of a channel by its level, or a map, over full scale; `ends` are those of all of a map that is cut."""
     if not is_map:
         return Noise.constant(float(values.reshape(-1)[0]) / full)
     lowest, highest = ends or (float(values.min()), float(values.max()))

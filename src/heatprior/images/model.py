@@ -4,9 +4,6 @@ Missing pixels: a file may declare a value that stands for none (GDAL_NODATA, BL
 infinite. Among floats such pixels become NaN, which is what missing means everywhere else; integers cannot say it, so
 a mask does. Written again, each is what it was. A valid pixel never takes the value that stands for none: it moves to
 the next one, as in gdalwarp.
-
-Stored numbers: value = slope · stored + intercept, as FITS, DICOM and NIfTI have it. Where that gives whole numbers
-(slope 1), values are integers; else floats, which are rounded to what can be stored when they are written.
 """
 
 from __future__ import annotations
@@ -153,10 +150,7 @@ class ImageFile:
         return plain.astype(pixels.dtype) if full == 1.0 else np.rint(np.clip(plain, 0, full)).astype(pixels.dtype)
 
     def enlarge(self, factor: int) -> ImageFile:
-        """An empty image `factor` times as wide and high, which keeps profile, EXIF and resolution only.
-
-        If that is 1, the image itself, no pixel of which is missing any more.
-        """
+        """An empty image `factor` times as large, with profile, EXIF and resolution only; for 1 itself, no gaps."""
         if factor == 1:
             return replace(self, missing=None)
         height, width = self.pixels.shape[len(self.stack) :][:2]
@@ -223,7 +217,7 @@ def _as_pixel(value: float | None, dtype: np.dtype[Any]) -> Any:
 
 
 class Scale(NamedTuple):
-    """Slope, intercept, and the type (of either byte order) and range of the stored numbers."""
+    """How numbers are stored: value = slope · stored + intercept, with the type (of either byte order) and range."""
 
     slope: float
     intercept: float
@@ -246,7 +240,7 @@ class Scale(NamedTuple):
 
     @property
     def values_dtype(self) -> np.dtype[Any]:
-        """The type of the values: integers if all are whole and fit."""
+        """The type of the values: integers if all are whole and fit, else floats, rounded when they are written."""
         native = self.dtype.newbyteorder("=")
         if self.slope == 1 and self.intercept == 0:
             return native if native.kind == "f" or native in INTEGERS else np.dtype(np.float64)

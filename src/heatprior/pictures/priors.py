@@ -34,11 +34,7 @@ VISIBLE = 0.1  # of the largest value of such a filter: less is grey, and cut of
 
 
 def draw_filters(prior: PatchPrior, path: Path, most: int | None = None) -> None:
-    """The filters by rising norm, each above its potentials −log psi_j at the noise levels of the paper.
-
-    Above each filter stand the values of its black and its white. Of more than `most` (112 if None),
-    that many are shown, evenly spaced in the order of the norms.
-    """
+    """The filters by rising norm, at most `most` (112 if None), each above its potentials at the paper's levels."""
     save_figure(plot_filters(prior, filters_by_norm(prior, _at_least_one(most, "filters") or PAPER_FILTERS)), path)
 
 

@@ -1,8 +1,4 @@
-"""The average over overlapping patches, band by band of rows: images → patches → changes → images.
-
-As kernels/patches.py. Never are more than the patches of one band in memory; with gradients a band keeps nothing but
-its pixels, and is computed again on the way back.
-"""
+"""The average over overlapping patches, band by band of rows, as kernels/patches.py has it."""
 
 from __future__ import annotations
 

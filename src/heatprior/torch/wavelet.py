@@ -1,7 +1,6 @@
 """The wavelet prior as a module: f(x, t) = ∏_j ∏_m xi_j psi_j(xi_j c_jm, t), c the coefficients of a basis.
 
-The one prior here that is an exact density of whole images. Its parameters are free: the logarithms of the
-norms xi and the logits of the weights. The basis, orthonormal, is given.
+The one prior here that is an exact density of whole images. The basis, orthonormal, is given.
 """
 
 from __future__ import annotations
