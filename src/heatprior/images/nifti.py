@@ -7,6 +7,7 @@ import math
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
+import nibabel
 import numpy as np
 from numpy.typing import NDArray
 
@@ -49,8 +50,6 @@ def read(path: Path) -> ImageFile:
 
 def write(path: Path, pixels: NDArray[Any], like: ImageFile) -> NDArray[Any]:
     """Write `pixels` under the header of the file that `like` came from, or under a plain one."""
-    import nibabel  # noqa: PLC0415 (an extra, and slow to import)
-
     scale: Scale
     if like.native is not None:
         before, after, scale = like.native
@@ -86,8 +85,6 @@ def _unpack(file: BinaryIO, most: int) -> bytes:
 
 
 def _header(content: bytes) -> Any:
-    import nibabel  # noqa: PLC0415
-
     kind = nibabel.Nifti2Header if b"n+2\0" in content[:16] else nibabel.Nifti1Header
     header = kind(content[: kind.sizeof_hdr], check=False)
     if not header.is_single:

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from PIL import Image
 
 from heatprior.errors import ImageFileError
 from heatprior.images.decoding import EXIF, EXPANSION, open_image, read_content, read_metadata, valid_dpi
@@ -141,7 +142,5 @@ def write_bmp(path: Path, pixels: NDArray[Any], like: ImageFile) -> None:
 
 def _save(place: Path | BytesIO, samples: NDArray[Any], kind: str, **about: Any) -> None:
     """Write samples with what is known about them."""
-    from PIL import Image  # noqa: PLC0415 (slow to import)
-
     known = {name: value for name, value in about.items() if value is not None}
     Image.fromarray(np.ascontiguousarray(samples)).save(place, kind, **known)

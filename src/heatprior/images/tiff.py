@@ -18,7 +18,9 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
+import tifffile
 from numpy.typing import NDArray
+from PIL import Image
 
 from heatprior.errors import ImageFileError, OutputFileError
 from heatprior.images import decoding
@@ -54,10 +56,8 @@ class Origin(NamedTuple):
 
 def read(path: Path) -> ImageFile:
     """Read an image or a stack; `native` is its origin. Pixels are brightness: 0 is black."""
-    from tifffile import TiffFile  # noqa: PLC0415 (slow to import)
-
     _check_directories(path)
-    with TiffFile(path) as file:
+    with tifffile.TiffFile(path) as file:
         series = _find_series(file)
         page = series[0].keyframe
         metadata = _read_metadata(page)
@@ -177,15 +177,13 @@ def _stamp(path: Path) -> tuple[int, int]:
 
 
 def _write_plain(path: Path, samples: NDArray[Any], like: ImageFile) -> None:
-    from tifffile import imwrite  # noqa: PLC0415
-
     icc, turned = like.metadata.icc, decoding.orientation_of(like.metadata.exif)
     several = like.colour or like.others is not None
     count = (samples.shape[-1] - (3 if like.colour else 1)) if several else 0
     tags: list[tuple[int, int, int, Any, bool]] = [(ICC_PROFILE, UNDEFINED, len(icc), icc, True)] if icc else []
     tags += [(ORIENTATION, SHORT, 1, turned, True)] if turned != 1 else []
     alpha = ["assocalpha" if k == like.multiplied_by else "unassalpha" for k in range(count)] or None
-    imwrite(
+    tifffile.imwrite(
         path, samples, photometric="rgb" if like.colour else "minisblack", extrasamples=alpha,
         planarconfig="contig" if several else None, extratags=tags, software=False, metadata=None,
         resolution=like.metadata.dpi, resolutionunit="INCH" if like.metadata.dpi else None,
@@ -242,8 +240,6 @@ def _read_pixels(path: Path, file: Any, series: list[Any]) -> NDArray[Any]:
 
 def _read_converted(path: Path, pages: Sequence[Any]) -> tuple[NDArray[Any], bool]:
     """Pages of palettes, inks or few bits as colours (pages, H, W, 3) or grey (pages, H, W), and which of the two."""
-    from PIL import Image  # noqa: PLC0415 (slow to import)
-
     found, colour = [], False
     for page in pages:  # before Pillow reads any tag; a strip without a length is the rest of the file to it
         size = page.imagewidth * page.imagelength * 3 * len(pages)
@@ -265,9 +261,7 @@ def _read_converted(path: Path, pages: Sequence[Any]) -> tuple[NDArray[Any], boo
 
 def _replace_pixels(path: Path, samples: NDArray[Any]) -> None:
     """Replace the pixels of the TIFF at `path` by `samples`, in the shape of all its series."""
-    from tifffile import TiffFile  # noqa: PLC0415 (slow to import)
-
-    with TiffFile(path, mode="r+") as file:
+    with tifffile.TiffFile(path, mode="r+") as file:
         series = _find_series(file)
         if _shape_of(series) != samples.shape:
             raise ImageFileError(f"{path} has the shape {_shape_of(series)}, not {samples.shape}")

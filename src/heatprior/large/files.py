@@ -21,6 +21,7 @@ from queue import SimpleQueue
 from typing import Any, NamedTuple
 
 import numpy as np
+import zarr
 
 from heatprior.border.pixels import type_white
 from heatprior.border.scale import Places, squares
@@ -339,7 +340,6 @@ def pool_of(scheduler: str | None, workers: int | None, warm_up: Callable[[], No
 
 def _make_plugin(warm_up: Callable[[], None]) -> Any:
     """A plugin that compiles in each worker before it gets a block, also in workers that join later."""
-    import zarr  # noqa: PLC0415
     from distributed import WorkerPlugin  # noqa: PLC0415
 
     class WarmUp(WorkerPlugin):

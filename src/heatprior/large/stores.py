@@ -19,6 +19,7 @@ from typing import Any, Literal, NamedTuple
 from weakref import finalize
 
 import numpy as np
+import tifffile
 import zarr
 from numpy.typing import NDArray
 
@@ -304,19 +305,15 @@ class TiffSource:
     """The first series of a TIFF file as an array (…, y, x); axes are `tczyx`, those that there are."""
 
     def __init__(self, path: Path) -> None:
-        import tifffile  # noqa: PLC0415
-
         self._path = path
         try:
             self._file = tifffile.TiffFile(path)
             finalize(self, self._file.close)
             self._series = self._file.series[0]
-            given = self._series.axes
-            self._file_axes = _name_axes(given, path)
         except (OSError, ValueError, IndexError, tifffile.TiffFileError) as error:
-            if isinstance(error, ImageFileError):
-                raise
             raise ImageFileError(f"cannot read {path}: {' '.join(str(error).split())}") from error
+        given = self._series.axes
+        self._file_axes = _name_axes(given, path)
         self.in_colour = given.endswith("S")
         self.axes = "".join(axis for axis in ORDER if axis in self._file_axes)
         self._order = [self._file_axes.index(axis) for axis in self.axes]
@@ -336,8 +333,6 @@ class TiffSource:
     @cached_property
     def _pixels(self) -> Mapping[str, Any]:
         """The OME-XML metadata of the pixels."""
-        import tifffile  # noqa: PLC0415
-
         if self._file.ome_metadata is None:
             return {}
         image = tifffile.xml2dict(self._file.ome_metadata)["OME"]["Image"]
