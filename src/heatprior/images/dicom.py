@@ -5,14 +5,15 @@ from __future__ import annotations
 import math
 from io import BytesIO
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
+import pydicom.pixels
 from numpy.typing import NDArray
 
 from heatprior.errors import ImageFileError
 from heatprior.images.decoding import COPIES, ROOM, available_memory, check_inflated, check_padding, check_size
-from heatprior.images.model import ImageFile, Scale, find_missing
+from heatprior.images.model import ImageFile, Origin, Scale, find_missing
 
 GREY = ("MONOCHROME1", "MONOCHROME2")
 HALVED = "YBR_FULL_422"  # with half as many colours as brightnesses
@@ -22,17 +23,8 @@ PREAMBLE = 132  # bytes, "DICM" included
 MOST_INFLATED = 1 << 32  # bytes, where the system does not say what memory is free
 
 
-class Origin(NamedTuple):
-    """The file that the image comes from, and how its numbers are stored."""
-
-    path: Path
-    scale: Scale
-
-
 def read(path: Path) -> ImageFile:
     """Read an image in its units (Hounsfield and the like), by RescaleSlope and RescaleIntercept."""
-    import pydicom.pixels  # noqa: PLC0415 (an extra, and slow to import)
-
     _check_deflated(path)
     _check_length(path)
     about = pydicom.dcmread(path)
@@ -70,8 +62,6 @@ def read(path: Path) -> ImageFile:
 
 def write(path: Path, pixels: NDArray[Any], like: ImageFile) -> NDArray[Any]:
     """Write `pixels`, uncompressed, under the header of their origin, as a derived image of its own identity."""
-    import pydicom  # noqa: PLC0415
-
     origin: Origin = like.native
     about = pydicom.dcmread(origin.path)
     stored = origin.scale.encode(pixels)
@@ -113,9 +103,7 @@ def _decode(about: Any) -> NDArray[Any]:
 
 def _check_deflated(path: Path) -> None:
     """Refuse a deflated file that inflates to more than memory holds, before pydicom does."""
-    from pydicom.filereader import read_file_meta_info  # noqa: PLC0415
-
-    about = read_file_meta_info(path)
+    about = pydicom.filereader.read_file_meta_info(path)
     if not getattr(about.get("TransferSyntaxUID"), "is_deflated", False):
         return
     start = PREAMBLE + 12 + int(about.get("FileMetaInformationGroupLength") or 0)
@@ -130,8 +118,6 @@ def _check_deflated(path: Path) -> None:
 
 def _check_length(path: Path) -> None:
     """Refuse a large file whose image is small, before pydicom reads all of it."""
-    import pydicom  # noqa: PLC0415
-
     stored = path.stat().st_size
     if stored <= ROOM:
         return

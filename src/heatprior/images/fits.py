@@ -6,14 +6,15 @@ import math
 import re
 import shutil
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO
 
 import numpy as np
+from astropy.io import fits
 from numpy.typing import NDArray
 
 from heatprior.errors import ImageFileError
 from heatprior.images.decoding import ROOM, check_size, describe_size
-from heatprior.images.model import ImageFile, Scale, find_missing
+from heatprior.images.model import ImageFile, Origin, Scale, find_missing
 
 TYPES = {8: ">u1", 16: ">i2", 32: ">i4", -32: ">f4", -64: ">f8"}  # by BITPIX
 CARD, BLOCK = 80, 2880  # bytes of a line of a header, and of what all lengths are multiples of
@@ -25,18 +26,8 @@ SCIENCE, ERRORS = "SCI", "ERR"  # what observatories call an image and its stand
 CHECKSUMS = ("CHECKSUM", "DATASUM")
 
 
-class Origin(NamedTuple):
-    """The file that the image comes from, which of its parts it is, and how its numbers are stored."""
-
-    path: Path
-    part: int
-    scale: Scale
-
-
 def read(path: Path) -> ImageFile:
     """Read the only image of the file, or the one called SCI: (…, H, W), as astropy has the axes."""
-    from astropy.io import fits  # noqa: PLC0415 (an extra, and slow to import)
-
     _check_parts(path)
     with fits.open(path, memmap=False, lazy_load_hdus=False, do_not_scale_image_data=True) as parts:
         number, header = _find_image(parts)
@@ -48,13 +39,11 @@ def read(path: Path) -> ImageFile:
         blank = header.get("BLANK") if scale.dtype.kind != "f" else None
     nodata = None if blank is None else scale.number(float(blank))
     pixels, missing = find_missing(np.ascontiguousarray(scale.values(stored)), nodata)
-    return ImageFile(path, pixels, False, native=Origin(path.resolve(), number, scale), missing=missing, sigma=errors)
+    return ImageFile(path, pixels, False, native=Origin(path.resolve(), scale, number), missing=missing, sigma=errors)
 
 
 def write(path: Path, pixels: NDArray[Any], like: ImageFile) -> NDArray[Any] | None:
     """Write `pixels` into a copy of the file that `like` came from, or else into one of its own."""
-    from astropy.io import fits  # noqa: PLC0415
-
     if like.native is None:
         fits.PrimaryHDU(pixels).writeto(path, overwrite=True)
         return None
@@ -131,8 +120,6 @@ def _find_lengths(content: bytes) -> dict[str, int]:
 
 
 def _find_image(parts: Any) -> tuple[int, Any]:
-    from astropy.io import fits  # noqa: PLC0415
-
     found = []
     for number, part in enumerate(parts):
         if isinstance(part, fits.CompImageHDU):

@@ -216,6 +216,14 @@ def _as_pixel(value: float | None, dtype: np.dtype[Any]) -> Any:
     return dtype.type(int(value)) if value == int(value) and limits.min <= value <= limits.max else None
 
 
+class Origin(NamedTuple):
+    """The file that an image comes from, how its numbers are stored, and which part of the file it is."""
+
+    path: Path
+    scale: Scale
+    part: int = 0
+
+
 class Scale(NamedTuple):
     """How numbers are stored: value = slope · stored + intercept, with the type (of either byte order) and range."""
 
