@@ -15,6 +15,7 @@ LONGEST = 60  # letters of a value in a line
 THUMBNAIL = 160  # pixels along the longer side of a picture in a notebook, at least
 TILES = 48  # of a picture, at most
 ACROSS = 12  # tiles in a row
+CONTRAST_QUANTILES = (0.001, 0.999)  # black and white where the type does not say what they are
 
 
 def format_level(value: float) -> str:
@@ -74,6 +75,17 @@ def as_html(line: str, picture: NDArray[Any] | None = None, enlarged: int = 1) -
     width = enlarged * grey.shape[1]
     style = f"display:block;width:{width}px;image-rendering:pixelated"
     return f'{words}<img alt="" style="{style}" src="data:image/png;base64,{data}">'
+
+
+def contrast(pixels: NDArray[Any]) -> tuple[float, float]:
+    """The values to show as black and white: 0 and 255 for 8 bits, else quantiles near the extremes."""
+    if pixels.dtype == np.uint8:
+        return 0.0, 255.0
+    known = pixels[np.isfinite(pixels)]
+    if known.size == 0:
+        return 0.0, 1.0
+    low, high = np.quantile(known, CONTRAST_QUANTILES)
+    return float(low), float(high)
 
 
 def tile(images: Sequence[NDArray[Any]]) -> NDArray[Any]:

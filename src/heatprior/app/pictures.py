@@ -15,6 +15,7 @@ from PIL import Image
 from heatprior.arrays import FloatArray
 from heatprior.border.entry import enter
 from heatprior.data.trials import photograph
+from heatprior.display import contrast
 from heatprior.errors import ImageFileError, InvalidInputError
 from heatprior.images import ImageFile, read_image
 from heatprior.locks import cached_property
@@ -125,9 +126,7 @@ class OpenedPicture:
         return -1 if self.image.colour else None
 
     def ends(self, number: int) -> tuple[float, float]:
-        """The values shown as black and white: 0 and 255 for 8 bits, else quantiles near the extremes."""
-        if self.image.pixels.dtype == np.uint8 and not self.image.has_gaps:
-            return 0.0, 255.0
+        """The values shown as black and white."""
         if number not in self._ends:
             self._ends[number] = contrast_range(self.frame(number))
         return self._ends[number]
@@ -234,8 +233,6 @@ def halve(pixels: NDArray[Any]) -> FloatArray:
 
 def contrast_range(pixels: NDArray[Any]) -> tuple[float, float]:
     """The values to show as black and white, from some of the pixels."""
-    from heatprior.pictures.figures import contrast  # noqa: PLC0415 (it brings matplotlib)
-
     step = max(1, int(np.sqrt(pixels.size / SAMPLED)))
     black, white = contrast(pixels[::step, ::step])
     return black, white if white > black else black + 1.0

@@ -131,8 +131,9 @@ def summarise(channel: ChannelNoise, white: float) -> dict[str, Any]:
 
 def _draw(image: ImageFile, report: NoiseReport, path: Path) -> None:
     """Draw the image, or the middle one of a stack, beside its noise map."""
+    from heatprior.display import contrast
     from heatprior.noise.estimation import noise_levels_of
-    from heatprior.pictures.figures import Panel, contrast, draw_side_by_side
+    from heatprior.pictures.figures import Panel, draw_side_by_side
 
     middle = image.middle
     pixels, levels = image.pixels[middle], noise_levels_of(report, image.pixels.shape, image.channel_axis)[middle]

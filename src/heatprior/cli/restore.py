@@ -112,7 +112,8 @@ def _restore(job: batches.Job, progress: Progress, task: Task, request: Request,
 
 def _draw(image: ImageFile, pixels: NDArray[Any], factor: int, path: Path) -> None:
     """Draw the image before and after; of a stack, the middle one."""
-    from heatprior.pictures.figures import Panel, contrast, draw_side_by_side
+    from heatprior.display import contrast
+    from heatprior.pictures.figures import Panel, draw_side_by_side
 
     middle = image.middle
     before = image.pixels[middle].repeat(factor, axis=0).repeat(factor, axis=1)

@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from heatprior.arrays import FloatArray
-from heatprior.display import mosaic
+from heatprior.display import contrast, mosaic
 from heatprior.errors import InvalidInputError
 from heatprior.files import replacing
 from heatprior.pictures import SUFFIXES
@@ -29,7 +29,6 @@ LONGEST_NAME = 20  # letters of a prior's name that fit into a title
 DPI = 100
 SMALLEST_PANEL, LARGEST_PANEL = 240, 640  # pixels: smaller images are enlarged, larger ones shrunk
 GAP, TITLE = 12, 26  # pixels
-CONTRAST_QUANTILES = (0.001, 0.999)  # black and white where the type does not say what they are
 DEVIATIONS_SHOWN = 3.0  # standard deviations of what was removed that its panel shows
 MID_GREY = 0.5
 
@@ -93,17 +92,6 @@ def draw_denoising(
     if likeness is not None:
         panels.append(Panel("like photographs: p, 0 to 1", likeness, 0.0, 1.0))
     draw_side_by_side(panels, path)
-
-
-def contrast(pixels: NDArray[Any]) -> tuple[float, float]:
-    """The values to show as black and white: 0 and 255 for 8 bits, else quantiles near the extremes."""
-    if pixels.dtype == np.uint8:
-        return 0.0, 255.0
-    known = pixels[np.isfinite(pixels)]
-    if known.size == 0:
-        return 0.0, 1.0
-    low, high = np.quantile(known, CONTRAST_QUANTILES)
-    return float(low), float(high)
 
 
 def draw_side_by_side(panels: Sequence[Panel], path: Path) -> None:
@@ -184,24 +172,20 @@ def plot_patches(patches: FloatArray, titles: Sequence[str], contrasts: Sequence
     panel_height = PANEL * ceil(patches.shape[1] / across) / across * patches.shape[-2] / patches.shape[-1]
     step_across, step_down = PANEL + PANEL_GAP, PANEL_TITLE + panel_height + PANEL_NOTE
     figure = Figure(figsize=(columns * step_across + PANEL_GAP, rows * step_down))
-    for number, (title, contrast, drawn) in enumerate(zip(titles, contrasts, patches, strict=True)):
+    for number, (title, white, drawn) in enumerate(zip(titles, contrasts, patches, strict=True)):
         row, column = divmod(number, columns)
         axes = axes_at(figure, PANEL_GAP + column * step_across, PANEL_TITLE + row * step_down, PANEL, panel_height)
         sheet = mosaic(np.asarray(drawn, np.float64), across, filling=np.nan)  # which stays empty
-        axes.imshow(sheet, cmap="gray", vmin=-contrast, vmax=contrast, interpolation="nearest")
+        axes.imshow(sheet, cmap="gray", vmin=-white, vmax=white, interpolation="nearest")
         axes.set_axis_off()
         axes.set_title(title, fontsize=11, pad=5)
-        note = f"black −{contrast:.2g}, white {contrast:.2g}"
+        note = f"black −{white:.2g}, white {white:.2g}"
         axes.annotate(note, (0.5, 0), (0, -4), "axes fraction", "offset points", ha="center", va="top", fontsize=7.5)
     return figure
 
 
 def draw_log(rows: Sequence[Mapping[str, float]], path: Path) -> None:
-    """The loss over the steps and, where there is any, the PSNR of each noise level below it.
-
-    The rows of a log have `step` and `loss`, and may have `psnr15`, `psnr25`, … and `log_likelihood`, the negative loss
-    on held-out patches. Values of NaN are left out; points of the same level are joined.
-    """
+    """The loss over the steps of a log, that on held-out patches, and the PSNR of each noise level, where known."""
     steps, losses = ([row[name] for row in rows] for name in ("step", "loss"))
     held_out = [-row.get("log_likelihood", np.nan) for row in rows]
     levels = [name for name in rows[0] if name.startswith(PSNR)]
