@@ -247,10 +247,7 @@ def prepare(
 
 
 def run_jobs(todo: Plan, output: Path | None) -> Iterator[tuple[Job, AbstractContextManager[Progress]]]:
-    """Yield each job, with a block to do it in, which gives its progress; where the block fails, the other jobs go on.
-
-    Failures are reported and the exit code is then 1, but the failure of a single job is raised.
-    """
+    """Yield each job, with a block to do it in, which gives its progress; where it fails, the other jobs go on."""
     failures = list(todo.failures)
     for reason in failures:
         report_error(reason)

@@ -157,16 +157,12 @@ def silence_decoders() -> Iterator[None]:
 
 @contextmanager
 def open_image(source: Path | bytes, kind: str, expansion: int = EXPANSION, sample: int = 1) -> Iterator[Any]:
-    """Open a file, or its contents, of this format with Pillow; the size is checked before it is decoded.
-
-    Pillow refuses more than 179 megapixels as a decompression bomb; here the bounds are what the file can hold and what
-    memory is free. `sample` is the number of bytes per sample.
-    """
+    """Open a file, or its contents, of this format with Pillow, if its size is allowed; `sample`: bytes per sample."""
     from PIL import Image  # noqa: PLC0415 (slow to import)
 
     size = len(source) if isinstance(source, bytes) else source.stat().st_size
     with _LOCK:
-        limit, Image.MAX_IMAGE_PIXELS = Image.MAX_IMAGE_PIXELS, None
+        limit, Image.MAX_IMAGE_PIXELS = Image.MAX_IMAGE_PIXELS, None  # `check_size` has better bounds
         try:
             image = Image.open(BytesIO(source) if isinstance(source, bytes) else source, formats=[kind])
         finally:

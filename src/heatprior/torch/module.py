@@ -255,10 +255,7 @@ def check_type(tensor: Any, what: str) -> None:
 
 
 def in_chunks(function: Function, y: Tensor, sigma: Tensor, most: int) -> tuple[Tensor, ...]:
-    """Call function(y, sigma) for y (n, ...) and sigma () or (n,), at most `most` rows at a time: tensors (n, ...).
-
-    With gradients a chunk keeps only its input, and is computed again in the backward pass.
-    """
+    """Call function(y, sigma) on at most `most` rows of y (n, ...) at a time, sigma () or (n,): tensors (n, ...)."""
     if len(y) <= most:
         return function(y, sigma)
     parts = [
