@@ -1,7 +1,6 @@
 """Validation of images and noise levels: what holds an image, type, channels, and the noise level in its units.
 
-An array, a list, a masked array, xarray, a picture of Pillow, a tensor: as it comes, so it goes. No package is
-imported for it: whoever gives such an object has done so.
+An array, a list, a masked array, xarray, a picture of Pillow, a tensor: as it comes, so it goes.
 
 Colour is three grey images, brightness and two differences, mixed orthogonally so that their noise stays white.
 Brightness is the mean (R + G + B) / 3, a grey image again. The differences of natural images are weak; CHROMA scales
@@ -95,6 +94,7 @@ def unwrap(image: Any, channel_axis: ChannelAxis = None, dtype: DTypeLike | None
 
 
 def _comes_from(image: object, package: str) -> bool:
+    """Whether an object is of a package, which whoever gives it has imported."""
     return package in sys.modules and any(kind.__module__.partition(".")[0] == package for kind in type(image).__mro__)
 
 

@@ -68,11 +68,9 @@ def read_images(files: Sequence[Path], size: int, sigma: float = 0.0) -> ImageSe
 
 
 class PatchSource:
-    """Grey images scaled to [0, 1], from which random patches are cut.
+    """Grey images of uint8, uint16, or floats in [0, 1] but for noise of `sigma`, from which random patches are cut.
 
-    Images are uint8, uint16, or floats in [0, 1]. They stay as they came, if all are of one kind: 400 images of 481×321
-    take 62 MB. Among others, 8 bits become 16 (× 257, exactly) and all become float32. Noise of standard deviation
-    `sigma`, if the images have it, may take floats beyond [0, 1].
+    They stay as they came, if all are of one kind. Among others, 8 bits become 16 (× 257, exactly), and all float32.
     """
 
     def __init__(self, images: Sequence[NDArray[Any]], size: int, sigma: float = 0.0) -> None:

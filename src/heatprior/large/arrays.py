@@ -40,11 +40,7 @@ from heatprior.restoration.denoising import Settings, strengthen
 
 
 def denoise(image: da.Array, sigma: ArrayLike | da.Array | None, settings: Settings) -> da.Array:
-    """As `hp.denoise`, with the same bits: a dask array of the same chunks. A map `sigma` may be a dask array too.
-
-    Without sigma, the noise is one level per channel, and without white, full scale is what the type says or what the
-    range tells: estimated from squares spread over the image when the first block is computed.
-    """
+    """As `hp.denoise`, with the same bits: a dask array of the same chunks. A map `sigma` may be a dask array too."""
     if not PRESETS[settings.quality].is_local or not isinstance(settings.noise, str):
         local = " or ".join(repr(name) for name, preset in PRESETS.items() if preset.is_local)
         raise InvalidInputError(

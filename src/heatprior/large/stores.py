@@ -244,18 +244,14 @@ def parse_multiscale(attributes: Mapping[str, Any], name: str) -> Image | None:
 
 
 def attributes_of_image(
-    name: str,
-    axes: str,
-    units: Mapping[str, str],
-    scales: Sequence[Sequence[float]],
-    channels: Sequence[Mapping[str, Any]] = (),
+    name: str, axes: str, units: dict[str, str], scales: list[list[float]], channels: list[dict[str, Any]]
 ) -> dict[str, Any]:
     """The attributes of a new OME-Zarr with levels "0", "1" … of these `scales`, in units where they are known."""
     described = [
         {"name": axis, "type": TYPES[axis], **({"unit": units[axis]} if axis in units else {})} for axis in axes
     ]
     datasets = [
-        {"path": str(number), "coordinateTransformations": [{"type": "scale", "scale": [float(x) for x in scale]}]}
+        {"path": str(number), "coordinateTransformations": [{"type": "scale", "scale": scale}]}
         for number, scale in enumerate(scales)
     ]
     ome: dict[str, Any] = {
@@ -263,7 +259,7 @@ def attributes_of_image(
         "multiscales": [{"name": name, "axes": described, "datasets": datasets, "type": "local mean"}],
     }
     if channels:
-        ome["omero"] = {"channels": [dict(channel) for channel in channels]}
+        ome["omero"] = {"channels": channels}
     return {"ome": ome}
 
 

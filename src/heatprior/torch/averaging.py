@@ -38,17 +38,11 @@ def average_by_weight(
 
 def sum_changes(change: ChangesOfPatches, images: Tensor, sigma: Tensor, size: int, grid: Grid = EVERY) -> Tensor:
     """Sum the changes of the patches on a grid that hold a pixel: images (N, H, W), sigma (1 or N, 1 or H, 1 or W)."""
-    return _sum_channels(change, images, sigma, size, grid, 1)[:, 0]
+    return _sum_channels(change, images, sigma, size, grid, 1, None)[:, 0]
 
 
 def _sum_channels(
-    change: ChangesOfPatches,
-    images: Tensor,
-    sigma: Tensor,
-    size: int,
-    grid: Grid,
-    channels: int,
-    guide: Tensor | None = None,
+    change: ChangesOfPatches, images: Tensor, sigma: Tensor, size: int, grid: Grid, channels: int, guide: Tensor | None
 ) -> Tensor:
     """The sum for several channels at once, one after the other in what `change` returns: (N, C, H, W)."""
     count, height, width = images.shape

@@ -213,18 +213,14 @@ def as_sigma(sigma: Sigma, like: Tensor, shape: torch.Size) -> Tensor:
 
 
 def as_levels(sigma: Any, x: Tensor) -> Tensor:
-    """Noise levels of images (B, C, H, W), with four axes that broadcast to theirs.
-
-    A number, or a tensor with one; (B,) one per image; (H, W) one map for all; (B, 1, 1, 1), (B, 1, H, W) and whatever
-    else of four axes fits. Where B = H = W, (B,) is one per image.
-    """
+    """Noise levels, one number, (B,), (H, W), or four axes, as four that broadcast to images (B, C, H, W)."""
     values = _as_tensor(sigma, x)
     if values.numel() == 1:
         return values.reshape(1, 1, 1, 1)
     fits = values.ndim == 4 and all(n in (1, m) for n, m in zip(values.shape, x.shape, strict=True))
     if fits:
         return values
-    if values.shape == x.shape[:1]:
+    if values.shape == x.shape[:1]:  # also where B = H = W
         return values[:, None, None, None]
     if values.shape == x.shape[-2:]:
         return values[None, None]
