@@ -1,9 +1,7 @@
 """The parts of scipy that the package needs, without the time that importing scipy takes.
 
-Sums of exponentials, cubic splines and single extension modules: the packages around them take 0.3 s
-to import, more than many a denoising. Where another release of scipy has something else in place of an extension
-module, the ordinary import takes its place. A package that is imported afterwards finds the module that is there; it is
-only not its attribute, as in `scipy.linalg.cython_blas` without `from`.
+Sums of exponentials, cubic splines and single extension modules: the packages around them take 0.3 s to import, more
+than many a denoising.
 """
 
 from __future__ import annotations
@@ -83,13 +81,13 @@ def _matrix(count: int, parts: int) -> FloatArray:
 
 
 def extension(name: str) -> ModuleType:
-    """Import the extension module `name` of scipy."""
+    """Import the extension module `name` of scipy alone, or as usual if this release has something else there."""
     if name not in sys.modules:
         top, *inner, _ = name.split(".")
         spec = PathFinder.find_spec(name, [str(Path(folder, *inner)) for folder in import_module(top).__path__])
         if spec is not None and isinstance(spec.loader, ExtensionFileLoader):
             try:
-                module = sys.modules[name] = module_from_spec(spec)
+                module = sys.modules[name] = module_from_spec(spec)  # but no attribute of its package
                 spec.loader.exec_module(module)
             except ImportError:
                 sys.modules.pop(name, None)

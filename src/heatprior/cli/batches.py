@@ -343,8 +343,7 @@ def collect_warnings(refusal: str) -> Iterator[list[str]]:
     """Collect the library's warnings, a line each, in a list filled at the end; begin its refusals with `refusal`."""
     messages: list[str] = []
     try:
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always", UserWarning)
+        with warnings.catch_warnings(record=True, action="always", category=UserWarning) as caught:
             yield messages
     except InvalidInputError as error:
         raise InvalidInputError(f"{refusal}: {error}") from error

@@ -146,8 +146,7 @@ def silence_decoders() -> Iterator[None]:
         logger.propagate = False
         logger.addHandler(nowhere)
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore"):
             yield
     finally:
         for logger, propagated in zip(loggers, before, strict=True):

@@ -1,9 +1,4 @@
-"""JPEG, WebP and BMP, by Pillow: grey or colour, 8 bits.
-
-Of a JPEG the EXIF, colour profile, resolution and comments stay, byte for byte; of WebP, which is written without loss,
-profile and EXIF. WebP has no grey: an image whose three colours agree everywhere is read as grey. BMP holds pixels and
-a resolution, nothing else; palettes become their colours.
-"""
+"""JPEG, WebP and BMP, by Pillow: grey or colour, 8 bits."""
 
 from __future__ import annotations
 
@@ -99,6 +94,7 @@ def read_webp(path: Path) -> ImageFile:
     with open_image(content, "WEBP", PLAIN if b"VP8L" in content else EXPANSION) as image:
         metadata = read_metadata(image.info)
         samples = np.array(image if image.mode in ("RGB", "RGBA") else image.convert("RGB"))
+    # WebP has no grey: an image whose three colours agree everywhere is taken for it.
     if (samples[..., 0] == samples[..., 1]).all() and (samples[..., 0] == samples[..., 2]).all():
         pixels, colour, others = split_samples(samples[..., 2:], 1)
     else:

@@ -283,8 +283,7 @@ def shrink(pixels: NDArray[Any], by: Sequence[int], wanted: Sequence[int]) -> ND
     axes = tuple(range(1, 2 * len(by), 2))
     if pixels.dtype.kind != "f":  # sums of integers are exact in any order
         return np.asarray(np.rint(cells.mean(axis=axes, dtype=np.float64)), pixels.dtype)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # NaN where all pixels are
+    with warnings.catch_warnings(action="ignore", category=RuntimeWarning):  # NaN where all pixels are
         return np.asarray(np.nanmean(cells, axis=axes), pixels.dtype)
 
 
