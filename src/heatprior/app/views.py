@@ -1,9 +1,4 @@
-"""What the page shows of a picture: noisy, denoised, their difference, maps of noise and error; as quickly as may be.
-
-A quick look is `hp.denoise` of the fast quality, of the part that is seen and a margin. If that part is large, it is
-reduced first, so that it has about as many pixels as the screen; means over step×step pixels have 1/step of the noise.
-How far to reduce is learnt from how long the last looks took.
-"""
+"""What the page shows of a picture, quickly: noisy, denoised, their difference, maps of noise and of error."""
 
 from __future__ import annotations
 
