@@ -65,7 +65,7 @@ def make(path: Path, side: int, seed: int = 0) -> None:
     unfinished = path.with_name(f"{path.name}.making")
     shutil.rmtree(unfinished, ignore_errors=True)
     units = {"y": "micrometer", "x": "micrometer"}
-    group = zarr.create_group(unfinished, attributes=attributes_of_image("large", "yx", units, scales))
+    group = zarr.create_group(unfinished, attributes=attributes_of_image("large", "yx", units, scales, []))
     for number, shape in enumerate(shapes):
         group.create_array(str(number), shape=shape, dtype="uint16", chunks=(CHUNK, CHUNK))
     first: dict[tuple[int, int], Path] = {}  # each different chunk is compressed once, and copied
