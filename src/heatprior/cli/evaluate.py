@@ -11,6 +11,7 @@ import typer
 from heatprior.cli import batches
 from heatprior.presets import DEFAULT
 
+LEVELS = [15.0, 25.0, 50.0, 100.0]
 GREY_LEVELS = 255.0  # of the literature
 EXAMPLES = {
     "evaluate": """\
@@ -54,7 +55,7 @@ def evaluate(
 
     from heatprior import __version__, denoise, load
     from heatprior.data.datasets import folder_files
-    from heatprior.data.trials import FIRST_SEED, LEVELS
+    from heatprior.data.trials import FIRST_SEED
     from heatprior.errors import HeatpriorError, InvalidInputError
     from heatprior.restoration.denoising import choose_prior
     from heatprior.restoration.evaluation import evaluate as measure
