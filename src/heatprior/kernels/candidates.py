@@ -203,11 +203,15 @@ def take(patches, numbers, room):
             target[j] = source[j]
 
 
-@kernel(fastmath=FAST)
-def cut_centred_patches(image, places, size):
+def cut_centred_patches(image: FloatArray, places: tuple[IntArray, IntArray], size: int) -> FloatArray:
     """The patches that begin at the places (rows, columns), row by row, without their mean: (n, a)."""
-    rows, columns = places
-    patches = np.empty((len(rows) * len(columns), size * size), np.float32)
+    patches = np.empty((len(places[0]) * len(places[1]), size * size), np.float32)
+    _cut_centred(image, *places, size, patches)
+    return patches
+
+
+@kernel(fastmath=FAST)
+def _cut_centred(image, rows, columns, size, patches):
     for i in range(len(patches)):
         row, column = rows[i // len(columns)], columns[i % len(columns)]
         own, mean = patches[i], np.float32(0.0)
@@ -219,4 +223,3 @@ def cut_centred_patches(image, places, size):
         mean /= np.float32(size * size)
         for j in range(len(own)):
             own[j] -= mean
-    return patches
