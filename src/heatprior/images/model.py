@@ -266,7 +266,7 @@ class Scale(NamedTuple):
             return stored.astype(dtype, copy=False)
         if dtype.kind != "f":
             return (stored.astype(np.int64) + int(self.intercept)).astype(dtype)
-        return (stored * np.float64(self.slope) + self.intercept).astype(dtype)
+        return (stored.astype(np.float64) * self.slope + self.intercept).astype(dtype)
 
     def encode(self, values: NDArray[Any]) -> NDArray[Any]:
         """The numbers that can be stored nearest to `values`."""
