@@ -119,3 +119,12 @@ def test_white_noise_is_white_whatever_the_picture():
     assert report.models == ("constant",)
     np.testing.assert_allclose(report.channels[0].level.sigma * 255.0, 3.0, rtol=0.1)
     assert estimate_noise(waves, white=255.0).is_none
+
+
+def test_photon_noise_is_found_where_the_picture_alone_would_not_pay():
+    clean = data.camera()[200:456, 120:376] / 255.0
+    photons = np.random.default_rng(0).poisson(300.0 * clean) / 300.0
+    noisy = np.clip(np.rint(230.0 * photons), 0, 255).astype(np.uint8)
+    assert not estimate_noise(noisy).is_none
+    assert psnr(hp.denoise(noisy) / 230, clean) > psnr(noisy / 230, clean) + 2.0
+    assert estimate_noise(np.rint(230.0 * clean).astype(np.uint8)).is_none  # the control: without noise
