@@ -193,3 +193,12 @@ def test_a_finer_prior_has_no_say_in_noise_that_grows_with_brightness():
     np.testing.assert_array_equal(usual.sigma, by_filters.sigma)
     usual, by_filters = (estimation.estimate_noise(growing, "constant", prior=p, white=1.0) for p in (None, "patch7"))
     assert usual.sigma[0, 0] != by_filters.sigma[0, 0]  # the control: of one level it has
+
+
+def test_a_line_that_texture_may_have_drawn_is_not_above_the_level_of_the_finer_prior():
+    clean = data.coins()[100:292, 100:292] / 255
+    noisy = clean + 7 / 255 * np.random.default_rng(0).standard_normal(clean.shape)
+    found = estimation.estimate_noise(noisy, white=1.0).channels[0]
+    np.testing.assert_allclose(255 * found.level.sigma, 7.0, rtol=0.05)
+    coarse = estimation.estimate_noise(noisy, "affine", white=1.0).channels[0]
+    assert 255 * coarse.level.sigma > 7.5  # the control: asked for a line, it is that of the coarser prior

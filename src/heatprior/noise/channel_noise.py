@@ -45,6 +45,7 @@ from heatprior.priors.protocol import NoiseLikelihood, Prior, denoise_once
 
 LEVEL_PART, LOCAL_PART = 0.3, 0.85  # of the time, when one level is known, and when the map is
 FEWEST_PATCHES = 144  # with fewer, only one level can be estimated
+CERTAIN = 100.0  # of log evidence: noise is not constant, whatever the texture
 
 # Where the model of white noise does not hold: clipped, quantised or too weak.
 MANY_CLIPPED = 0.02  # of the pixels
@@ -90,9 +91,9 @@ def doubts_of(channel: ChannelNoise, image: FloatArray, size: int, white: float)
 def channel_noise(
     image: FloatArray, priors: Sequence[Prior], noise: str = "auto", progress: Progress | None = None
 ) -> ChannelNoise:
-    """The noise of a grey image (H, W) scaled to [0, 1], by the first of the priors; one weak level by the last.
+    """The noise of a grey image (H, W) scaled to [0, 1], by the first of the priors; weak noise by the last.
 
-    A finer prior weighs dark and bright parts differently, so its level says nothing about noise that is not constant.
+    That weighs dark and bright parts differently, so it has no say where noise certainly changes with brightness.
     """
     from scipy.ndimage import uniform_filter  # noqa: PLC0415 (slow to import)
 
@@ -123,6 +124,12 @@ def channel_noise(
         line is None or (noise == "auto" and not line.is_worth_while(wide.means[wide.usable]))
     ):
         chosen = "constant"
+    is_certain = noise != "auto" or is_counted or evidence[chosen] > CERTAIN
+    if chosen == "constant" or not is_certain:  # texture adds to a map and to a line what it adds to one level
+        factor = best.sigma / level.sigma
+        local = local._replace(log_sigma=local.log_sigma + np.log(factor))
+        line = line and Affine(*(factor**2 * value for value in line))
+        level, typical = best, best_error
     sigma: float | FloatArray = smallest
     if chosen == "map":
         sigma = np.exp(to_pixels(local, local.log_sigma, image.shape))
@@ -134,7 +141,6 @@ def channel_noise(
     if chosen == "affine" and line is not None and MOST_READ * line.gain > level.sigma:
         counts = whole_counts(image, clipped[0], line) if is_counted else None
         counts = counts or split_line(line.gain, line.offset, whole)
-    level, typical = (best, best_error) if chosen == "constant" else (level, typical)
     return ChannelNoise(chosen, level, line, evidence, sigma, local, typical, counts=counts)
 
 
