@@ -87,7 +87,7 @@ TWICE = 2.0 * TAPS[::-1]  # of doubling
 NOISE_FACTOR = float(np.square(TAPS).sum())  # of white noise, in two directions
 
 
-@lru_cache(maxsize=32)
+@lru_cache(maxsize=256)  # more than a schedule of restoring asks for at all scales
 def crossover_filter(crossover: Crossover) -> FloatArray:
     """How much of a coarse pixel's neighbours takes part in the merging: (2 CROSSOVER_REACH + 1) squared."""
     along = 2.0 * np.fft.fftfreq(PERIOD)  # of the coarse band
