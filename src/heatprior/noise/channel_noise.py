@@ -45,7 +45,7 @@ from heatprior.priors.protocol import NoiseLikelihood, Prior, denoise_once
 
 LEVEL_PART, LOCAL_PART = 0.3, 0.85  # of the time, when one level is known, and when the map is
 FEWEST_PATCHES = 144  # with fewer, only one level can be estimated
-CERTAIN = 100.0  # of log evidence: noise is not constant, whatever the texture
+CERTAIN = 50.0  # of log evidence: more than texture brings about in white noise (paper/evaluations/line_evidence.py)
 
 # Where the model of white noise does not hold: clipped, quantised or too weak.
 MANY_CLIPPED = 0.02  # of the pixels
